@@ -1,4 +1,4 @@
-"""The planner: from a table and a fitted pipeline to certified plans."""
+"""Planner: from a table and a fitted pipeline to certified plans."""
 
 from copa.planner.correct import CorrectedPlans
 from copa.planner.later_models import Expected, LaterModels

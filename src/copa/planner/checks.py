@@ -1,4 +1,4 @@
-"""Settings of a planner: what each may be, and which of them only `fit` takes up."""
+"""Check of a planner's settings, and of those that only `fit` takes up."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -43,7 +43,7 @@ SETTINGS: dict[str, Callable[[Any, str], Any]] = {
     "n_jobs": lambda value, _: count_threads(value),
     "random_state": _read_seed,
 }
-"""What each setting may be: a function that reads it, or raises an error that names it."""
+"""Readers of settings, which raise an error that names the setting."""
 
 
 def check_settings(planner: Any) -> None:
@@ -61,7 +61,7 @@ def as_fitted(planner: Any) -> dict[str, Any]:
 
 
 def require_unchanged(planner: Any, fitted_settings: Mapping[str, Any]) -> None:
-    """Raise if a setting was changed that only `fit` takes up: a plan must not say what is not so."""
+    """Raise if a setting was changed that only `fit` takes up."""
     for name, old in fitted_settings.items():
         new = getattr(planner, name)
         if new is old or (isinstance(new, PLAIN) and isinstance(old, PLAIN) and new == old):
@@ -74,7 +74,7 @@ def require_unchanged(planner: Any, fitted_settings: Mapping[str, Any]) -> None:
 
 
 def known_floor(floor: float, known: Plausibility | None) -> float:
-    """Return the least plausibility asked for, or raise where it cannot be judged."""
+    """Return the least plausibility asked for, or raise without training rows to compare with."""
     if floor > 0.0 and known is None:
         raise InvalidInputError(
             f"plausibility={floor:g} needs training rows to compare with, and this planner has none (it was fitted or "
@@ -84,7 +84,7 @@ def known_floor(floor: float, known: Plausibility | None) -> float:
 
 
 def require_history(later: LaterModels) -> None:
-    """Raise if the history of a planner is that of a file, which holds what it showed and not the models."""
+    """Raise if a planner came from a file, which holds the results of its history and not the older models."""
     if later.history is not None and len(later.history) == 0:
         raise InvalidInputError(
             "the history of later_models is empty: a loaded planner's file holds what its history showed, not the "

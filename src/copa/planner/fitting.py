@@ -1,4 +1,4 @@
-"""What `RecoursePlanner.fit` learns: the schema with its spreads, the strategy, and what older versions have shown."""
+"""Fit of a planner: its schema with spreads and support, its strategy, and what older versions have shown."""
 
 import warnings
 from collections.abc import Mapping

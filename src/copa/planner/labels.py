@@ -1,4 +1,4 @@
-"""The labels of a model: which one a person wants, and whether the model does better than the more frequent one."""
+"""Labels of a model: the one that a person wants, and a warning of a model no better than the more frequent label."""
 
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ STANDARD_ERRORS = 2.0  # by which the mean of the two recalls must exceed a half
 
 
 def read_favourable(given: Any, schema: "FeatureSchema | None", model: Any, y: Any = None) -> Any:
-    """The label that a person wants: the one given, else the schema's, else True of true and false.
+    """Return the label that a person wants: the one given, else the schema's, else True of true and false.
 
     Parameters
     ----------
@@ -58,13 +58,13 @@ def read_favourable(given: Any, schema: "FeatureSchema | None", model: Any, y: A
 
 
 def is_truth(labels: Any) -> bool:
-    """Whether labels are true and false, of which an applicant wants the first."""
+    """Return whether labels are true and false, of which an applicant wants the first."""
     array = np.asarray(labels)
     return array.dtype == np.bool_ or all(isinstance(label, (bool, np.bool_)) for label in array.tolist())
 
 
 def shares_in_words(classes: Any, y: Any = None) -> str:
-    """The two labels, with their shares of the rows where these are known."""
+    """Return the two labels in words, with their shares of the rows where these are known."""
     if y is None:
         return " or ".join(shown(label) for label in classes)
     labels = np.asarray(y)
@@ -72,7 +72,7 @@ def shares_in_words(classes: Any, y: Any = None) -> str:
 
 
 def _label_like(favourable: Scalar, classes: Any) -> Any:
-    """The label of the model that the schema names, whatever types they are written in."""
+    """Return the model's label that the schema names, whatever types they are written in."""
     label = match_label(favourable, classes)
     if label is not None:
         return label
@@ -96,7 +96,7 @@ def weakness_of(model: Model, X: "pd.DataFrame", labels: Any) -> str:
     model : Model
     X : DataFrame
     labels : ndarray of shape (n,)
-        Of its rows, as the model has them.
+        Labels of the rows, as the model has them.
 
     Returns
     -------
@@ -118,11 +118,11 @@ def weakness_in_words(answers: Any, labels: Any, threshold: float | None = None)
     Parameters
     ----------
     answers : array_like of shape (n,)
-        Of the model, for rows that it may have been fitted to.
+        Answers of the model for rows that it may have been fitted to.
     labels : array_like of shape (n,)
-        What is true of them.
+        Labels of these rows.
     threshold : float, optional
-        That the answers were given by.
+        Threshold of the answers.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What is assumed of the models that follow today's."""
+"""Assumptions about the models that follow today's."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -18,7 +18,7 @@ OF_FIXED_SETS = ("ambiguity", "n_refits")  # all that is taken from a `LaterMode
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LaterModels:
-    """What is assumed of the models that follow today's: the set of distributions that guarantees hold for.
+    """Assumptions about the models that follow today's: the set of distributions that guarantees hold for.
 
     The mean of the next score may be off by what the confidence in today's data allows for, or by what past versions
     have moved, whichever is more. A fixed set, as in the paper, stands in place of this rule.
@@ -29,8 +29,8 @@ class LaterModels:
         In today's data, which are one sample: with this confidence they flatter the score of an option by no more than
         is allowed for.
     family : {"unimodal", "any", "gaussian"}
-        What is assumed of the distribution of the next score: that it has one most likely value and others are rarer
-        the further away, nothing beyond its mean and spread, or that it is normal.
+        Form of the distribution of the next score: one most likely value and others rarer the further away, any form
+        with its mean and spread, or normal.
     history : list, optional
         Older versions, oldest first: fitted models, each with its own encoder, or their training data as pairs (X, y),
         to which the model is fitted again. How far scores moved from version to version widens the set.
@@ -83,7 +83,7 @@ class LaterModels:
 
     @property
     def expected(self) -> bool:
-        """Whether plans are made for expected rates, and not for guarantees."""
+        """True where plans are made for expected rates, and not for guarantees."""
         return isinstance(self, Expected)
 
     @property
@@ -97,7 +97,7 @@ class LaterModels:
         return refit_versions(model, history) if history and _is_pair(history[0]) else history
 
     def fits_like(self, other: "LaterModels") -> bool:
-        """Whether a planner that was fitted with the other would be the same fitted with this one."""
+        """Return whether a planner fitted with the other would be the same, fitted with this one."""
         history, others = list(self.history or ()), list(other.history or ())
         return (
             all(getattr(self, name) == getattr(other, name) for name in ("confidence", "family", "horizon", "n_refits"))
@@ -108,7 +108,7 @@ class LaterModels:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON has it, without its history and its fixed set."""
+        """Return the assumptions as JSON has them, without history and fixed set."""
         names = ("confidence", "family", "horizon", "n_refits")
         return {"expected": self.expected, **{name: getattr(self, name) for name in names}}
 
@@ -152,7 +152,7 @@ def read_later_models(value: Any) -> LaterModels:
 def assume(
     value: Any, *, expected: bool | None = None, moment_ball: float | None = None, **changes: Any
 ) -> LaterModels:
-    """Change what is assumed: other fields, a `MomentBall` of a radius, expected rates or guarantees."""
+    """Change some assumptions: fields, a `MomentBall` of a radius, expected rates or guarantees."""
     later = read_later_models(value)
     if moment_ball is not None:
         changes["ambiguity"] = MomentBall(radius=moment_ball, family=changes.pop("family", "any"))
@@ -161,7 +161,7 @@ def assume(
 
 
 def with_horizon(later: LaterModels, horizon: int) -> LaterModels:
-    """The same assumptions over another horizon; a fixed set has none."""
+    """Return the same assumptions over another horizon; a fixed set has none."""
     return later if later.ambiguity is not None else replace(later, horizon=horizon)
 
 
@@ -178,12 +178,12 @@ def _require_history(history: Any) -> None:
 
 
 def _is_pair(version: Any) -> bool:
-    """Whether a version is given by its training data."""
+    """Return whether a version is given by its training data."""
     return isinstance(version, (tuple, list))
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Whether two versions are the same objects."""
+    """Return whether two versions are the same objects."""
     if _is_pair(one) and _is_pair(other):
         return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
     return one is other

@@ -36,29 +36,14 @@ REFUSED_BY_MODEL = "today's model does not accept it"
 
 @dataclass(frozen=True, eq=False)
 class Delivered:
-    """Plans of N applicants, judged and bounded. Made by `deliver` alone.
+    """Plans of N applicants, judged and bounded. Made by `deliver` alone."""
 
-    Attributes
-    ----------
-    options : Options
-        The rows that leave.
-    bounds : ValidityBounds
-    ambiguity : AmbiguitySet
-        The distributions that the bounds hold for.
-    reached : ndarray of shape (N,)
-        Whether the guarantee that was requested holds.
-    refused : dict of int to list of str
-        Of applicants with options that were refused, why.
-    implausible : ndarray of shape (N,)
-        Greatest plausibility of the options that were dropped because it is too low; NaN where none was.
-    """
-
-    options: Options
+    options: Options  # the rows that leave
     bounds: ValidityBounds
-    ambiguity: AmbiguitySet
-    reached: Flags
-    refused: dict[int, list[str]]
-    implausible: Array
+    ambiguity: AmbiguitySet  # that the bounds hold for
+    reached: Flags  # (N,), where the guarantee asked for holds
+    refused: dict[int, list[str]]  # reasons, of applicants with options that were refused
+    implausible: Array  # (N,), greatest plausibility of options dropped for want of it; NaN where none was
 
 
 def deliver(
@@ -70,18 +55,10 @@ def deliver(
     *,
     keep_refused: bool = False,
 ) -> Delivered:
-    """Drop what the schema or the model refuses or is not plausible enough, bound the rest, and see what holds.
+    """Drop options that the schema or the model refuses or that are not plausible enough, and bound the rest.
 
-    Parameters
-    ----------
-    strategy : Strategy
-    origins : DataFrame or ReadTable of N rows
-        The applicants, whom the constraints are about.
-    options : Options
-    request : PlanRequest
-    n_jobs : int or None
-    keep_refused : bool
-        Whether refused options stay, as they do in an audit.
+    The constraints are about the applicants in `origins` (N rows). With `keep_refused` no option is dropped: an audit
+    bounds all of them.
     """
     if options.model is not strategy.model:
         raise InvalidInputError("options must be evaluated by the model in force; make them with `write_options`")
@@ -107,10 +84,10 @@ def deliver(
 
 
 def _reasons(strategy: Strategy, origins: "pd.DataFrame", refused: Options) -> dict[int, list[str]]:
-    """Why rows are refused, by applicant, each reason once."""
+    """Return the reasons for which rows are refused, by applicant, each reason once."""
     reasons: dict[int, list[str]] = {}
-    found = reasons_against(strategy, origins.iloc[refused.owner], refused.table)
-    for i, reason in zip(refused.owner.tolist(), found, strict=True):
+    of_rows = reasons_against(strategy, origins.iloc[refused.owner], refused.table)
+    for i, reason in zip(refused.owner.tolist(), of_rows, strict=True):
         if reason not in reasons.setdefault(i, []):
             reasons[i].append(reason)
     return reasons
@@ -118,24 +95,23 @@ def _reasons(strategy: Strategy, origins: "pd.DataFrame", refused: Options) -> d
 
 def reasons_against(strategy: Strategy, origins: "pd.DataFrame", refused: "pd.DataFrame") -> list[str]:
     """Say of each refused row what the schema has against it for the applicant in `origins`, else the model."""
-    return ["; ".join(found) or REFUSED_BY_MODEL for found in strategy.schema.violations(origins, refused)]
+    return ["; ".join(words) or REFUSED_BY_MODEL for words in strategy.schema.violations(origins, refused)]
 
 
 def reaches(
     strategy: Strategy, bounds: ValidityBounds, options: Options, request: PlanRequest, n_jobs: int | None
 ) -> Flags:
-    """Whether plans reach what was asked for, (N,): their guarantees, or the rates that are expected of them."""
+    """Flag the plans that reach the guarantee, or the expected rate, that was asked for, (N,)."""
     if request.expected:
         law = strategy.expecting()
         points, n = options.points, len(bounds.lower)
         expected = bound_plans(law.ambiguity(request.n_options), points, options.owner, n, n_jobs)
         return guarantee_holds(expected, options.owner, request)
-    enough = not strategy.shortage
-    return np.asarray(guarantee_holds(bounds, options.owner, request) & enough)
+    return guarantee_holds(bounds, options.owner, request) & (not strategy.shortage)
 
 
 def guarantee_holds(bounds: ValidityBounds, owner: Indices, request: PlanRequest) -> Flags:
-    """Whether each plan has options, and reaches the guarantee asked for: each, all or any of them, (N,)."""
+    """Flag the plans with options that reach the guarantee asked for: each, all or any of them, (N,)."""
     n = len(bounds.lower)
     lowest = np.ones(n)
     np.minimum.at(lowest, owner, bounds.option_lower)
@@ -147,35 +123,43 @@ def status_of_each(
     strategy: Strategy,
     applicants: Applicants,
     found: Found,
-    made: Delivered,
+    delivered: Delivered,
     best: Array,
     request: PlanRequest,
     run: Execution,
 ) -> tuple[Texts, Texts]:
-    """Statuses and messages of applicants for whom a plan was sought; `best` is of the options delivered, (N,)."""
+    """Return statuses and messages of applicants for whom a plan was sought.
+
+    `best` (N,) is the highest guarantee, or expected rate, of the options delivered.
+    """
     n, plans = len(applicants), found.plans
-    counts = np.bincount(made.options.owner, minlength=n)
-    sought = np.bincount(found.options.owner, minlength=n)  # what is accepted today, but with no guarantee, is left out
-    nothing = (counts == 0) & np.array([i in made.refused or sought[i] == 0 for i in range(n)], dtype=bool)
+    counts = np.bincount(delivered.options.owner, minlength=n)
+    n_found = np.bincount(found.options.owner, minlength=n)
+    # Not those whose options are accepted today and have no guarantee.
+    without = (counts == 0) & np.array([i in delivered.refused or n_found[i] == 0 for i in range(n)], dtype=bool)
     late = plans.outcomes == Outcome.TIMED_OUT
-    plausible = np.fmax(plans.plausible, made.implausible)  # what is known of rows that are not plausible enough
-    lost = (counts == 0) & ~late & ~np.isnan(plausible)
-    unreachable = ((plans.outcomes == Outcome.UNREACHABLE) | (~late & nothing)) & ~lost
-    verdicts = [late, unreachable | lost, made.reached]
+    plausible = np.fmax(
+        plans.plausible, delivered.implausible
+    )  # of the most plausible row that is not plausible enough
+    implausible = (counts == 0) & ~late & ~np.isnan(plausible)
+    unreachable = ((plans.outcomes == Outcome.UNREACHABLE) | (~late & without)) & ~implausible
+    verdicts = [late, unreachable | implausible, delivered.reached]
     status = np.select(verdicts, [TIME_LIMIT, INFEASIBLE, OK], FRAGILE).astype(object)
     message = np.full(n, "", dtype=object)
-    if lost.any():
-        message[lost] = _implausible(strategy, applicants.take(np.flatnonzero(lost)), plausible[lost], request)
+    if implausible.any():
+        concerned = applicants.take(np.flatnonzero(implausible))
+        message[implausible] = _implausibility(strategy, concerned, plausible[implausible], request)
     message[late] = "the time limit ended before this applicant's turn"
     short = (status == OK) & (counts < request.n_options)
     for i in np.flatnonzero(short).tolist():
-        enough = "" if np.isnan(plausible[i]) else " plausible"
-        alone = f"1{enough} option was"
-        number = alone if counts[i] == 1 else f"{counts[i]}{enough} options that differ in what is done were"
-        message[i] = f"only {number} found, {request.n_options} were asked for{_refusals(made.refused.get(i))}"
+        kind = "" if np.isnan(plausible[i]) else " plausible"
+        number = (
+            f"1{kind} option was" if counts[i] == 1 else f"{counts[i]}{kind} options that differ in what is done were"
+        )
+        message[i] = f"only {number} found, {request.n_options} were asked for{_refusals(delivered.refused.get(i))}"
     aimless = (status == FRAGILE) & np.isnan(plans.highest)
     message[aimless] = f"the objective asks for no guarantee, and this plan does not reach {request.guarantee:g}"
-    blocked = told = np.flatnonzero(unreachable | ((status == FRAGILE) & ~aimless))
+    blocked = failed = np.flatnonzero(unreachable | ((status == FRAGILE) & ~aimless))
     if not request.expected and strategy.shortage:  # which says it all: nothing is searched for
         blocked = np.flatnonzero(unreachable)
         message[status == FRAGILE] = strategy.shortage
@@ -183,13 +167,13 @@ def status_of_each(
         levels = np.where(unreachable, -1.0, request.guarantee)[blocked]
         message[blocked] = strategy.explain(applicants.take(blocked), plans.take(blocked), levels, request, run)
         fragile = blocked[(status[blocked] == FRAGILE) & (counts[blocked] > 0)]
-        message[fragile] += [_less_sure(best[i], plans.highest[i], made.refused.get(i)) for i in fragile.tolist()]
+        message[fragile] += [_less_sure(best[i], plans.highest[i], delivered.refused.get(i)) for i in fragile.tolist()]
     if not request.expected and not strategy.shortage and (status == FRAGILE).any():
-        _name_obstacles(made.ambiguity, found.options, request, status == FRAGILE, message)
+        _name_obstacles(delivered.ambiguity, found.options, request, status == FRAGILE, message)
     for i in np.flatnonzero(unreachable).tolist():
-        message[i] = _stuck(strategy, applicants, i) + message[i] + _refusals(made.refused.get(i))
+        message[i] = _stuck(strategy, applicants, i) + message[i] + _refusals(delivered.refused.get(i))
     remedy = how_to_offer(strategy.schema.features)
-    for i, count in zip(told.tolist(), _count_withheld(strategy, applicants.regions.own[told]), strict=True):
+    for i, count in zip(failed.tolist(), _count_withheld(strategy, applicants.regions.own[failed]), strict=True):
         if count:
             rare = f"with fewer than {LEAST_ROWS} training rows: {counted(count, 'value')}"
             message[i] += f". Not offered, {rare} ({remedy})"
@@ -197,7 +181,7 @@ def status_of_each(
 
 
 def _less_sure(best: float, highest: float, refused: list[str] | None) -> str:
-    """Say what the options of a fragile plan have, where that is less than the highest level found."""
+    """Say what the options of a fragile plan reach, where that is less than the highest level found."""
     if rounded_down(best) == rounded_down(highest):
         return ""
     return (
@@ -209,7 +193,7 @@ def _less_sure(best: float, highest: float, refused: list[str] | None) -> str:
 def _name_obstacles(
     ambiguity: AmbiguitySet, options: Options, request: PlanRequest, fragile: Flags, message: Texts
 ) -> None:
-    """Add to messages of fragile plans whether the radius or the family keeps the surest option from the level."""
+    """Add to messages of fragile plans whether the radius or the family keeps the best option below the level."""
     others = {}
     if ambiguity.radius > 0.0:
         others[f"the radius of {ambiguity.radius:.3g}: at radius 0"] = replace(ambiguity, radius=0.0)
@@ -225,14 +209,14 @@ def _name_obstacles(
 
 
 def _best_of_each(ambiguity: AmbiguitySet, options: Options, n_applicants: int) -> Array:
-    """Highest guarantee of each applicant's options, (N,); 0 without any."""
+    """Return the highest guarantee of each applicant's options, (N,); 0 without any."""
     best = np.zeros(n_applicants)
     np.maximum.at(best, options.owner, ambiguity.option_guarantees(options.points))
     return best
 
 
 def _count_withheld(strategy: Strategy, rows: Array) -> list[int]:
-    """How many values each applicant is not offered for want of training rows, (N,), by their own rows (N, F)."""
+    """Count the values that applicants with rows (N, F) are not offered for want of training rows, (N,)."""
     space, total = strategy.space, np.zeros(len(rows), dtype=np.int64)
     for f, feature in space.categorical if len(rows) else ():
         own = as_levels(rows[:, f]) - space.starts[f]
@@ -240,8 +224,8 @@ def _count_withheld(strategy: Strategy, rows: Array) -> list[int]:
     return [int(count) for count in total]
 
 
-def _implausible(strategy: Strategy, applicants: Applicants, best: Array, request: PlanRequest) -> list[str]:
-    """Say for applicants without plausible options how plausible what was found is, and they themselves."""
+def _implausibility(strategy: Strategy, applicants: Applicants, best: Array, request: PlanRequest) -> list[str]:
+    """Say how plausible the best row found is for applicants without plausible options, and their own rows."""
     own = strategy.space.plausibility_of(applicants.table)
     return [
         f"the most plausible accepted row that was found has a plausibility of {rounded_down(found)}, and "
@@ -252,12 +236,12 @@ def _implausible(strategy: Strategy, applicants: Applicants, best: Array, reques
 
 
 def _refusals(reasons: list[str] | None) -> str:
-    """What the judge had against options that were found."""
+    """Say why options that were found were refused; "" without reasons."""
     return f". Found but refused: {' | '.join(reasons)}" if reasons else ""
 
 
 def _stuck(strategy: Strategy, applicants: Applicants, i: int) -> str:
-    """Name the columns in which an applicant stands outside the range and cannot come inside."""
+    """Name the columns in which an applicant is outside the range and cannot come inside."""
     space, regions = strategy.space, applicants.regions
     held = [(feature, regions.own[i, f]) for f, feature in enumerate(space.numeric) if not regions.open_numbers[i, f]]
     for f, feature in space.categorical:
@@ -265,20 +249,20 @@ def _stuck(strategy: Strategy, applicants: Applicants, i: int) -> str:
         ranged = (feature.lower is not None or feature.upper is not None) and own < len(feature.values or ())
         if ranged and regions.allowed[i, space.levels(f)].sum() == 1:
             held.append((feature, feature.numbers[own]))
-    found = []
+    stuck = []
     for feature, own in held:
         if feature.is_special(own):
             continue
         way = f"may only {feature.direction}" if feature.direction != "both" else "nothing in its range can be reached"
         if feature.upper is not None and own > feature.upper:
-            found.append(f"{feature.heading} is {own:.15g}, above its upper limit of {feature.upper:.15g}, and {way}")
+            stuck.append(f"{feature.heading} is {own:.15g}, above its upper limit of {feature.upper:.15g}, and {way}")
         if feature.lower is not None and own < feature.lower:
-            found.append(f"{feature.heading} is {own:.15g}, below its lower limit of {feature.lower:.15g}, and {way}")
-    return f"{'; '.join(found)}: it can only stay as it is. Then " if found else ""
+            stuck.append(f"{feature.heading} is {own:.15g}, below its lower limit of {feature.lower:.15g}, and {way}")
+    return f"{'; '.join(stuck)}: it can only stay as it is. Then " if stuck else ""
 
 
 def plan_block(strategy: Strategy, table: "pd.DataFrame", request: PlanRequest, run: Execution) -> PlanBatch:
-    """Plans for the applicants of a table, whatever they are: bad rows and accepted ones get a status."""
+    """Plan for the applicants of a table; those with bad rows and those accepted already get a status."""
     started = perf_counter()
     n, read = len(table), read_rows(strategy, table)
     message = read.messages
@@ -301,47 +285,35 @@ def plan_block(strategy: Strategy, table: "pd.DataFrame", request: PlanRequest, 
     applicants = Applicants.read(strategy, rows, read.encoded[~accepted])
     searched = strategy.expecting() if request.expected else strategy
     found = searched.build(applicants, request, run)
-    made = deliver(strategy, applicants.origins, found.options, request, run.n_jobs)
-    best = _best_delivered(searched, made, request)
+    delivered = deliver(strategy, applicants.origins, found.options, request, run.n_jobs)
+    best = _best_delivered(searched, delivered, request)
     highest = np.where(found.plans.highest == 0.0, best, found.plans.highest)  # 0: the strategy has left it to us
     found = replace(found, plans=found.plans._replace(highest=highest))
-    rates = strategy.expected_rates(made.options, len(applicants), run.n_jobs, found.fidelity)
-    intervals = searched.intervals(applicants, made.options, request, run)
-    status[declined], message[declined] = status_of_each(searched, applicants, found, made, best, request, run)
-    highest = _spread(np.where(made.reached, np.nan, highest), declined, n, np.nan)
+    rates = strategy.expected_rates(delivered.options, len(applicants), run.n_jobs, found.fidelity)
+    intervals = searched.intervals(applicants, delivered.options, request, run)
+    status[declined], message[declined] = status_of_each(searched, applicants, found, delivered, best, request, run)
+    highest = _spread(np.where(delivered.reached, np.nan, highest), declined, n, np.nan)
     seconds = np.full(n, (perf_counter() - started) / max(n, 1))
     verdicts = (status, message, highest, seconds)
-    return assemble(table, declined, made, verdicts, request, strategy.basis, rates, intervals)
+    return assemble(table, declined, delivered, verdicts, request, strategy.basis, rates, intervals)
 
 
-def _best_delivered(searched: Strategy, made: Delivered, request: PlanRequest) -> Array:
-    """Highest guarantee of the options delivered, (N,), or expected rate where that was asked for; 0 without any."""
-    best, lower = np.zeros(len(made.reached)), made.bounds.option_lower
+def _best_delivered(searched: Strategy, delivered: Delivered, request: PlanRequest) -> Array:
+    """Return the highest guarantee, or the highest expected rate if asked for, of the options delivered, (N,)."""
+    best, lower = np.zeros(len(delivered.reached)), delivered.bounds.option_lower
     if request.expected:
-        lower = searched.ambiguity(request.n_options).option_guarantees(made.options.points)
-    np.maximum.at(best, made.options.owner, lower)
+        lower = searched.ambiguity(request.n_options).option_guarantees(delivered.options.points)
+    np.maximum.at(best, delivered.options.owner, lower)
     return best
 
 
 class CheckedRows(NamedTuple):
-    """Rows of a table that were checked, and encoded where they are good.
+    """Rows of a table after their check: messages, and the good ones encoded."""
 
-    Attributes
-    ----------
-    messages : ndarray of shape (N,)
-        What the schema or the pipeline has against each row, "" where nothing.
-    good : ndarray of shape (G,)
-        Positions of the rows without a message.
-    rows : ReadTable of G rows
-        Those.
-    encoded : ndarray of shape (G, k)
-        What `Strategy.encode` says of them.
-    """
-
-    messages: Texts
-    good: Indices
-    rows: ReadTable
-    encoded: Array
+    messages: Texts  # (N,), "" for a good row
+    good: Indices  # (G,), positions of the good rows
+    rows: ReadTable  # these G rows
+    encoded: Array  # (G, k), by `Strategy.encode`
 
 
 def read_rows(strategy: Strategy, rows: "pd.DataFrame | ReadTable", schema: FeatureSchema | None = None) -> CheckedRows:
@@ -365,7 +337,7 @@ def read_rows(strategy: Strategy, rows: "pd.DataFrame | ReadTable", schema: Feat
 
 
 def _encode_each(strategy: Strategy, rows: "pd.DataFrame", messages: Texts, where: Any) -> Array:
-    """Encode rows one by one: one bad row must not fail the others. Its message says what is wrong with it."""
+    """Encode rows one by one, so that a bad row gets a message and does not fail the others."""
     width = strategy.encode(rows.iloc[:0]).shape[1]
     encoded = np.full((len(rows), width), np.nan)
     for k, i in enumerate(where.tolist()):
@@ -383,31 +355,18 @@ def _encode_each(strategy: Strategy, rows: "pd.DataFrame", messages: Texts, wher
 def assemble(
     table: "pd.DataFrame",
     whose: Any,
-    made: Delivered,
+    delivered: Delivered,
     verdicts: tuple[Texts, Texts, Array, Array],
     request: PlanRequest,
     basis: PlanBasis,
     rates: ExpectedRates | None = None,
     intervals: Intervals | None = None,
 ) -> PlanBatch:
-    """Put the delivered rows of some applicants and the verdicts on all of them together.
+    """Make a batch of N applicants from the delivered rows of some, at positions `whose`, and the verdicts on all.
 
-    Parameters
-    ----------
-    table : DataFrame of N applicants
-    whose : ndarray of int
-        Positions of those applicants.
-    made : Delivered
-    verdicts : tuple
-        Status, message, highest level found and seconds of all N.
-    request : PlanRequest
-    basis : PlanBasis
-    rates : ExpectedRates, optional
-        Of the options delivered.
-    intervals : Intervals, optional
-        Of the same.
+    The verdicts are status, message, highest level found and seconds; rates and intervals are of the options delivered.
     """
-    options, bounds, n = made.options, made.bounds, len(table)
+    options, bounds, n = delivered.options, delivered.bounds, len(table)
     status, message, highest, seconds = verdicts
     return PlanBatch(
         applicants=table,
@@ -427,7 +386,7 @@ def assemble(
         gap=_spread(bounds.gap, whose, n, 1.0),
         highest_level=highest,
         points=options.points,
-        ambiguity=made.ambiguity,
+        ambiguity=delivered.ambiguity,
         seconds=seconds,
         request=request,
         basis=basis,
@@ -437,7 +396,7 @@ def assemble(
 
 
 def _rates_of_all(rates: ExpectedRates | None, whose: Any, n: int) -> dict[str, Any]:
-    """Columns of a batch of N applicants from the rates of some of them."""
+    """Return columns of a batch of N applicants from the rates of some of them."""
     if rates is None:
         return {}
     per_applicant = ("all_rate", "any_rate", "fidelity")
@@ -445,7 +404,7 @@ def _rates_of_all(rates: ExpectedRates | None, whose: Any, n: int) -> dict[str, 
 
 
 def _spread(values: Array, whose: Any, n: int, otherwise: float) -> Array:
-    """Values of some applicants among all N."""
+    """Return values of some applicants among all N."""
     result = np.full(n, otherwise)
     result[whose] = values
     return result

@@ -61,7 +61,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         SGDClassifier, RidgeClassifier, Perceptron, and CalibratedClassifierCV over one of these; any other classifier
         with `predict_proba` is treated as a black box.
     schema : FeatureSchema, dict, str or Path, optional
-        What the raw columns are and how they may change, or the file that says so. None infers it from the model's
+        Raw columns and how they may change, or the file that describes them. None infers it from the model's
         encoders and the data given to `fit`, and lets every column change that does not look like an identifier, a
         protected attribute or an age: state what is immutable before you show a plan to anyone.
     guarantee : float
@@ -71,7 +71,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     n_options : int
         Most options of a plan, up to 79.
     later_models : LaterModels, AmbiguitySet or Expected
-        What is assumed of the models that follow today's: a confidence in today's data and the history of past
+        Assumptions about the models that follow today's: a confidence in today's data and the history of past
         versions (`LaterModels`), or a fixed set such as the paper's, `MomentBall(radius=0.05)`. `Expected()` plans for
         the rate at which refits are expected to accept an option, which is no guarantee and costs less.
     objective : PaperObjective, optional
@@ -91,7 +91,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         The label a person wants. None is the one that the schema names, or True where the labels are true and false;
         of others it must be said.
     surrogate : {"boundary", "lime"} or type
-        How black boxes are planned for. "boundary" fits local linear surrogates at the decision boundary, and rests its
+        Local model of a black box. "boundary" fits local linear surrogates at the decision boundary, and rests its
         guarantees on refits; "lime" is the paper's, fitted once around the applicant with an assumed covariance. A
         subclass of `copa.planner.BlackBoxStrategy` is a surrogate of your own.
     n_starts : int
@@ -103,8 +103,8 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     random_state : int, optional
         Seed of the refits and of the search. None is a fixed seed: the same call gives the same plans.
     progress : bool, optional
-        Whether to show what is done, how much of it, and how long the rest may take: one live line on a terminal or in
-        a notebook, a line every few seconds elsewhere. None shows it on a terminal and in a notebook only.
+        Whether to show the step at work, the share done and the time left: one live line on a terminal or in a
+        notebook, a line every few seconds elsewhere. None shows it on a terminal and in a notebook only.
 
     Attributes
     ----------
@@ -113,13 +113,13 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     feature_names_in_ : ndarray of str
         The model's raw columns.
     moments_ : WeightMoments
-        Of the next models' parameters, turned towards the favourable label.
+        Moments of the next models' parameters, turned towards the favourable label.
     radius_ : float
         Radius of the ambiguity set.
     drift_ : ndarray of shape (D, D) or None
-        Its shape.
+        Shape of the ambiguity set.
     radius_source_ : str
-        Where the radius comes from, in words.
+        Source of the radius, in words.
     template_ : DataFrame
         Columns that applicants must have, in the dtypes of the training data, without rows.
 
@@ -197,7 +197,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         return type(self)(**self.get_params(deep=False))
 
     def fit(self, X: "pd.DataFrame", y: Any = None) -> "RecoursePlanner":
-        """Learn how the model varies when it is retrained, and what each column does.
+        """Learn how the model varies when it is retrained, and the effect of each column.
 
         Parameters
         ----------
@@ -228,7 +228,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         return self
 
     def with_wishes(self, wishes: Wishes) -> "RecoursePlanner":
-        """A planner for what one person asks for; this one stays as it is.
+        """Return a planner for one person's wishes; this one stays as it is.
 
         Takes milliseconds, and shares what was fitted: any number of such planners may be at work in threads at once.
 
@@ -331,7 +331,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         margin: float = 0.1,
         n_corrections: int | None = None,
     ) -> CorrectedPlans:
-        """Repair plans that someone else made, and say what it did.
+        """Repair plans that someone else made, and report what changed.
 
         Parameters
         ----------
@@ -405,7 +405,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             return run_backtest(self, history_data, X=X, y=y, history=history, **options)
 
     def save(self, path: str | Path, *, include_model: bool = False) -> None:
-        """Save what was learned to one file, a bundle: settings, schema, radius, moments or refits. No pickle.
+        """Save the fitted planner to one file, a bundle: settings, schema, radius, moments or refits. No pickle.
 
         The model and the refits of a black box are stored by skops: `pip install 'copa-recourse[cli]'`.
 
@@ -456,11 +456,11 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         return stored
 
     def _strategy(self) -> Strategy:
-        """The fitted state, under the objective."""
+        """Return the strategy, under the planner's objective."""
         return self._fitted() if self.objective is None else Weighted.of(self._fitted())
 
     def _external(self, plans: Any, applicants: "pd.DataFrame | None") -> ExternalPlans:
-        """Plans that someone else made, in the columns of the model and in those that only the schema has."""
+        """Read external plans, in the columns of the model and in those that only the schema has."""
         strategy = self._current()
         check_settings(self)
         strategy.require_audits()
@@ -482,7 +482,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         )
 
     def _any_request(self) -> PlanRequest:
-        """What is asked of plans that someone else made: their plausibility is reported, and nothing asked of it."""
+        """Return the request for plans that someone else made, which asks nothing of their plausibility."""
         return replace(self._request(), plausibility=0.0)
 
     def _execution(self) -> Execution:
@@ -503,12 +503,12 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
 
     @property
     def feature_names_in_(self) -> Any:
-        """The model's raw columns."""
+        """Raw columns of the model."""
         return np.array(self._fitted().model.columns, dtype=object)
 
     @property
     def schema_(self) -> FeatureSchema:
-        """The schema, with the units of effort filled in."""
+        """Schema, with the units of effort filled in."""
         return self._fitted().schema
 
     @property
@@ -528,11 +528,11 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
 
     @property
     def radius_source_(self) -> str:
-        """Where the radius comes from."""
+        """Source of the radius, in words."""
         return self._fitted().radius_source
 
 
 def _like(batch: PlanBatch, given: Any) -> PlanBatch:
-    """A batch whose tables come out in the library of the one given, or of the plans given."""
+    """Return a batch whose tables come out in the library of the table or the plans given."""
     backend = getattr(given, "backend", None) if isinstance(given, PlanBatch) else backend_of(given)
     return batch if backend in (None, PANDAS) else replace(batch, backend=str(backend))

@@ -1,4 +1,4 @@
-"""A planner in one line, and as a short table for a notebook: what it plans for, and what its guarantees rest on."""
+"""Representations of a planner: one line, and a short table for a notebook."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ ASKED = ("guarantee", "guarantee_for", "n_options")  # shown in the line, whatev
 
 
 def planner_line(planner: Any) -> str:
-    """The model's kind, what is asked for, and what was fitted."""
+    """Return the kind of the model, the request, and the kind of strategy fitted, in one line."""
     parts = [model_words(planner.model), *(f"{name}={shown(getattr(planner, name))}" for name in ASKED)]
     strategy = getattr(planner, "strategy_", None)
     parts.append("not fitted" if strategy is None else f"fitted: {strategy.kind}")
@@ -19,7 +19,7 @@ def planner_line(planner: Any) -> str:
 
 
 def planner_html(planner: Any) -> str:
-    """What is asked for, of which model, and what is known of the next ones."""
+    """Return a table of the model, the request, and the assumptions about the next models."""
     rows = [
         ("model", model_words(planner.model)),
         (
@@ -44,7 +44,7 @@ def planner_html(planner: Any) -> str:
 
 
 def model_words(model: Any) -> str:
-    """What a model is, by the name of its classifier."""
+    """Return the name of a model's class, and of its classifier."""
     steps = getattr(model, "steps", None)
     return type(model).__name__ if not steps else f"{type(model).__name__} with {type(steps[-1][1]).__name__}"
 

@@ -34,7 +34,7 @@ class FitSettings:
 
 @dataclass(frozen=True, eq=False)
 class Execution:
-    """How a request is carried out.
+    """Execution of a request: seeds, threads, time limit.
 
     Attributes
     ----------

@@ -13,14 +13,12 @@ from copa.data.tables.cells import is_missing, text_of
 from copa.data.tables.files import TableFile, read_table
 from copa.data.tables.frames import with_columns
 from copa.exceptions import DataError, InvalidInputError
+from copa.models.base import best_of
 from copa.models.encoders import encoder_categories
 from copa.models.spelling import spell_levels
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-# Names that a table's index gets where it is saved with the rows, without a name of its own.
 
 
 class TrainingData(NamedTuple):
@@ -69,15 +67,15 @@ def read_training_data(
     beside : str, optional
         A column to read that is no feature.
     """
-    own = getattr(getattr(model, "best_estimator_", model), "feature_names_in_", None)
-    columns = [name for name in table.names if name not in (target, beside)] if own is None else [*map(str, own)]
+    named = getattr(best_of(model), "feature_names_in_", None)
+    columns = [name for name in table.names if name not in (target, beside)] if named is None else [*map(str, named)]
     columns = [*columns, *(name for name in (schema.names if schema else ()) if name not in columns)]
     expected = (schema_kinds(schema) if schema else {}) | model_kinds(model)
     more = [] if beside is None else [beside]
     frame, kinds = read_table(table, [*dict.fromkeys([*columns, target, *more])], expected)
     _require_numbers(frame, kinds, schema)
     notes = list[str]()
-    if own is None:
+    if named is None:
         counting = [name for name in columns if counts_rows(frame[name]) and name not in (schema or ())]
         notes += [
             f"column {shown(name)} ({table.number_of(name)}) counts the rows, as an index does that was saved with "
@@ -87,7 +85,6 @@ def read_training_data(
         columns = [name for name in columns if name not in counting]
     if not columns:
         raise DataError(f"{table.path} has no column besides the label {shown(target)}; there is nothing to learn from")
-    labels = trimmed(frame[target])
     if any(isinstance(cell, str) and cell != cell.strip() for cell in frame[target].unique()):
         notes.append(f"blanks around the values of {shown(target)} are left out")
     kept = frame[[target, *more]].notna().all(axis=1) & _readable_rows(frame[columns], model)
@@ -99,12 +96,12 @@ def read_training_data(
     if n_filled:
         notes.append(f"{counted(n_filled, 'row')} with an empty cell kept: the model reads them")
     template = template_of({name: kinds[name] for name in columns})
-    labels = _read_labels(labels[kept], target)
+    labels = _read_labels(rows[target], target)
     return TrainingData(rows[columns], labels, template, notes, None if beside is None else rows[beside])
 
 
 def _readable_rows(features: "pd.DataFrame", model: Any) -> Any:
-    """Which rows a model reads (N,): those with empty cells only where it reads such; all where it is to be made."""
+    """Flag the rows (N,) with empty cells only in columns where the model reads them; all rows without a model."""
     empty = features.isna()
     if model is None or not empty.to_numpy().any():
         return np.ones(len(features), dtype=bool)
@@ -115,19 +112,19 @@ def _readable_rows(features: "pd.DataFrame", model: Any) -> Any:
 
 
 def _emptied(row: "pd.DataFrame", name: str) -> "pd.DataFrame":
-    """A row without its cell in one column."""
+    """Return a row without its cell in one column."""
     column = row[name]
     wider = {"i": np.float64, "u": np.float64, "b": object}.get(column.dtype.kind, column.dtype)
     return with_columns(row, {name: column.astype(wider).where([False])})
 
 
 def _reads(model: Any, rows: "pd.DataFrame", name: str) -> bool:
-    """Whether a model answers rows with empty cells in a column."""
-    own = getattr(getattr(model, "best_estimator_", model), "feature_names_in_", None)
-    if own is not None and name not in own:
+    """Return whether a model answers rows with empty cells in a column."""
+    named = getattr(best_of(model), "feature_names_in_", None)
+    if named is not None and name not in named:
         return True
     try:
-        model.predict(rows.to_numpy() if own is None else rows[list(own)])
+        model.predict(rows.to_numpy() if named is None else rows[list(named)])
     except (ValueError, TypeError):
         return False
     return True
@@ -144,16 +141,13 @@ def _require_half(frame: "pd.DataFrame", kept: Any, path: str) -> None:
 
 
 def read_target(table: TableFile, target: str) -> Any:
-    """The labels in a file (N,), without those that are missing; an error unless they are of two kinds.
-
-    Blanks around them are taken away.
-    """
+    """Return the labels in a file (N,), without missing ones and blanks around them; an error unless they are two."""
     frame, _ = read_table(table, [target], {})
     return _read_labels(frame[target].dropna(), target)
 
 
 def schema_kinds(schema: FeatureSchema) -> dict[str, str]:
-    """Kinds of the columns whose values the schema lists as text, or as true and false."""
+    """Return the kinds of the columns whose values the schema lists as text, or as true and false."""
     kinds = {}
     for feature in schema.features:
         values = feature.values or ()
@@ -165,7 +159,7 @@ def schema_kinds(schema: FeatureSchema) -> dict[str, str]:
 
 
 def model_kinds(model: Any) -> dict[str, str]:
-    """Kinds of the columns whose categories an encoder of the model has learned: the code "1" is not the number 1."""
+    """Return the kinds of the columns whose categories an encoder of a model knows: the code "1" is not a number."""
     kinds = {name: _kind_of_categories(categories) for name, categories in encoder_categories(model).items()}
     return {name: kind for name, kind in kinds.items() if kind is not None}
 
@@ -201,7 +195,7 @@ def _is_number(text: str) -> bool:
 
 
 def _read_labels(column: "pd.Series[Any]", name: str) -> Any:
-    labels = trimmed(column)
+    labels = _trimmed(column)
     distinct = labels.unique().tolist()
     if len(distinct) != 2:
         raise DataError(
@@ -211,8 +205,8 @@ def _read_labels(column: "pd.Series[Any]", name: str) -> Any:
     return labels.to_numpy()
 
 
-def trimmed(column: "pd.Series[Any]") -> "pd.Series[Any]":
-    """A column without blanks around its texts."""
+def _trimmed(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Return a column without blanks around its texts."""
     from pandas.api.types import is_numeric_dtype
 
     if is_numeric_dtype(column.dtype):
@@ -221,7 +215,7 @@ def trimmed(column: "pd.Series[Any]") -> "pd.Series[Any]":
 
 
 def as_classes(model: Any, labels: Any, name: str) -> Any:
-    """Labels in the type that the model knows them in."""
+    """Return labels in the type that the model knows them in."""
     classes = getattr(model, "classes_", None)
     if classes is None:
         raise InvalidInputError(f"the model is no fitted classifier: {type(model).__name__} has no classes_")
@@ -278,7 +272,7 @@ def fit_default_model(table: "pd.DataFrame", labels: Any, schema: FeatureSchema)
 
 
 def _default_steps(table: "pd.DataFrame", schema: FeatureSchema) -> list[tuple[str, Any, list[str]]]:
-    """The parts of the default encoder: levels, numbers, and numbers with empty cells, which get the median.
+    """Return the parts of the default encoder: levels, numbers, and numbers with empty cells, which get the median.
 
     An empty cell among levels has none of their columns. The median is that of all rows, also in refits, so that they
     only scale the columns.
@@ -313,13 +307,12 @@ def _is_categorical(column: "pd.Series[Any]", schema: FeatureSchema) -> bool:
 
 
 def _levels(column: "pd.Series[Any]", schema: FeatureSchema) -> list[Any]:
-    """The levels of a column: all of the schema's, because an option may take each, and not only those in the data."""
+    """Return the levels of a column: all of the schema's, since an option may take each, else those in the data."""
     column = column.dropna()
     values = column.unique().tolist()
     if column.name in schema:
         feature = schema[column.name]
         codes = np.arange(len(feature.values or ()))
         values = spell_levels(feature, codes, column.iloc[np.zeros_like(codes)]).tolist()  # all like the first
-    return (
-        values if any(isinstance(value, str) for value in values) else sorted(values)
-    )  # as scikit-learn wants numbers
+    # scikit-learn wants numbers in order.
+    return values if any(isinstance(value, str) for value in values) else sorted(values)

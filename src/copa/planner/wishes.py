@@ -1,4 +1,4 @@
-"""`Wishes`: what one person asks for, beyond what the planner was fitted with."""
+"""`Wishes` of one person, beyond the settings that the planner was fitted with."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
@@ -23,9 +23,9 @@ READ: dict[str, Callable[[Any, str], Any]] = {**{name: CONSTRAINTS[name] for nam
 
 @dataclass(frozen=True, kw_only=True)
 class Wishes:
-    """What one person asks for: columns that stay, limits, what is easy or hard to change, how sure and how many.
+    """Wishes of one person: columns that stay, limits, weights of changes, the guarantee and the number of options.
 
-    What is left out stays as the planner has it. Nothing that was learned depends on wishes, so that
+    A wish that is left out stays as the planner has it. Nothing that was learned depends on wishes, so that
     `planner.with_wishes` takes milliseconds; the last judge goes by them too, and no row leaves that changes a column
     which is held fixed.
 
@@ -34,15 +34,15 @@ class Wishes:
     fixed : sequence of str
         Columns that no option changes.
     max_change : mapping of str to float or mapping
-        How far an option may go from the applicant's own value, in place of the schema's: from a column to a share of
-        the value, or to units `{"up": 500, "down": 2000}`, as `Feature.max_change` has it.
+        Limits to the change of columns, in place of the schema's: from a column to a share of the applicant's own
+        value, or to units `{"up": 500, "down": 2000}`, as `Feature.max_change` has it.
     weights : mapping of str to float
         From a column to a factor, from 0.01 to 100, on the effort of changing it: below 1 where a person would rather
         change this column than others, above 1 where less so. Efforts of options are counted with it.
     guarantee : float, optional
         Level, as in `RecoursePlanner`.
     guarantee_for : {"each", "all", "any"}, optional
-        Whom it is for.
+        Options that it is about.
     n_options : int, optional
         Most options of a plan.
     horizon : int, optional
@@ -85,11 +85,11 @@ class Wishes:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Those wishes that are settings of a planner, as far as there are any."""
+        """Wishes that are settings of a planner, without those left out."""
         return {name: getattr(self, name) for name in SETTINGS if getattr(self, name) is not None}
 
     def changes(self, schema: "FeatureSchema") -> dict[str, dict[str, Any]]:
-        """Fields of columns that say the same as the wishes, for `FeatureSchema.replace`.
+        """Return the wishes as fields of columns, for `FeatureSchema.replace`.
 
         Parameters
         ----------
@@ -183,12 +183,12 @@ def _read_weight(name: str, factor: Any) -> float:
 
 
 def _frozen(most: Any) -> Any:
-    """A limit that can be hashed; the schema says whether it is one."""
+    """Return a limit in a form that can be hashed; the schema checks it."""
     return FrozenMap(most) if isinstance(most, Mapping) else plain(most)
 
 
 def _is_within(feature: "Feature", own: MaxChange) -> bool:
-    """Whether the limit of a column, which the schema has read, asks for no more than another one."""
+    """Return whether the limit of a column, which the schema has read, asks for no more than another one."""
     most = feature.max_change
     if isinstance(most, Mapping) and isinstance(own, Mapping):
         return all(side not in own or most.get(side, float("inf")) <= own[side] for side in SIDES)

@@ -36,7 +36,7 @@ class Change(_Cells):
     feature : Feature, optional
         Feature of the column, which knows what people call it and its values.
     interval : tuple of float, optional
-        Lower and upper end of the values with which the option stays as sure (`Intervals`), where they are known.
+        Lower and upper end of the values with which the option keeps its level (`Intervals`), where they are known.
 
     Attributes
     ----------
@@ -77,12 +77,12 @@ class Change(_Cells):
 
     @property
     def at_least(self) -> float | None:
-        """Least value with which the option stays as sure, None where it is not known."""
+        """Least value with which the option keeps its level, None where it is not known."""
         return None if self.interval is None else as_number(self.feature, self.interval[0])
 
     @property
     def at_most(self) -> float | None:
-        """Greatest value with which the option stays as sure, None where it is not known."""
+        """Greatest value with which the option keeps its level, None where it is not known."""
         return None if self.interval is None else as_number(self.feature, self.interval[1])
 
     @property
@@ -112,7 +112,7 @@ class Change(_Cells):
 
 
 def as_number(feature: Feature | None, value: float) -> float:
-    """An end of an interval as its column writes it: whole in a column of whole numbers."""
+    """Return an end of an interval as its column writes it: whole in a column of whole numbers."""
     return int(value) if feature is not None and feature.kind == "integer" and value.is_integer() else value
 
 
@@ -125,17 +125,10 @@ def range_words(interval: Interval | None) -> str:
 
 
 def changed_cells(own: "pd.DataFrame", new: "pd.DataFrame", owner: Indices | None = None) -> Flags:
-    """Flag the cells in which two tables of the same columns differ, row by row whatever their labels are.
+    """Flag the cells (M, C) in which two tables of the same columns differ, row by row, whatever their labels are.
 
-    Parameters
-    ----------
-    own, new : DataFrame
-    owner : ndarray of shape (M,), optional
-        Which row of `own` each row of `new` is compared with; None for the same one.
-
-    Returns
-    -------
-    (M, C) flags; a missing cell is the same as another missing one
+    Each row of `new` (M rows) is compared with the row `owner` (M,) of `own`, or with the same row. A missing cell is
+    the same as another missing one.
     """
     flags = np.zeros(new.shape, dtype=np.bool_)
     for k in range(new.shape[1]):

@@ -1,4 +1,4 @@
-"""A batch as JSON, for other programs: plain names, full precision, null for nothing; and the claims that it makes."""
+"""A batch as JSON for other programs, with plain names and full precision; and a check of the claims in it."""
 
 import io
 import json
@@ -34,19 +34,16 @@ BOUNDS = {"all": "lower", "any": "any_lower", "upper": "upper"}  # keys of an ap
 
 
 class TextFile(Protocol):
-    """A file that text is written to."""
+    """File that text is written to."""
 
     def write(self, text: str, /) -> object:
-        """Take some text."""
+        """Write some text."""
 
 
 class DocumentWriter:
-    """Writes batches of the same terms as one JSON document, a line per applicant, its digest at the end.
+    """Writer of batches of the same terms as one JSON document: a line per applicant, the digest at the end.
 
-    Parameters
-    ----------
-    file : open for text
-    certificates : write the proofs too, so that `copa verify` can check the document alone
+    With `certificates` it has the proofs too, so that `copa verify` can check the document alone.
     """
 
     def __init__(self, file: TextFile, *, certificates: bool = False) -> None:
@@ -104,13 +101,13 @@ def document_digest(content: Mapping[str, Any]) -> str:
 
 
 def _header(batch: "BatchRecord[PlanRecord]", *, certificates: bool) -> dict[str, Any]:
-    """Return what a document says before its applicants."""
+    """Return the entries of a document before its applicants."""
     proven_for = {"ambiguity": set_to_json(batch.ambiguity)} if certificates else {}
     return {"format": FORMAT, "version": VERSION} | terms_entry(batch) | proven_for
 
 
 def terms_entry(batch: "BatchRecord[PlanRecord]") -> dict[str, Any]:
-    """Return what was asked of plans, and what their guarantees rest on."""
+    """Return the request for plans, and the assumptions behind their guarantees."""
     request, basis, ambiguity = batch.request, batch.basis, batch.ambiguity
     return {
         "asked": {
@@ -145,7 +142,7 @@ def ambiguity_of(content: Mapping[str, Any]) -> AmbiguitySet:
 
 
 def assumption_violations(content: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what a document with certificates says of its ambiguity set that its certificates contradict."""
+    """Yield contradictions between the assumptions of a document and the ambiguity set of its certificates."""
     ambiguity = ambiguity_of(content)
     said = content["assumptions"]
     proven = {"radius": ambiguity.radius, "drift": ambiguity.drift is not None, **describe_set(ambiguity)}
@@ -155,7 +152,7 @@ def assumption_violations(content: Mapping[str, Any]) -> Iterator[str]:
 
 
 def plan_entries(batch: "BatchRecord[PlanRecord]", *, certificates: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield the JSON of each plan: in files, in answers of the service, wherever there is one."""
+    """Yield the JSON of each plan, the same in files and in answers of the service."""
     factuals = table_columns(batch.applicants)
     options = _option_entries(batch, factuals)
     ends = np.cumsum(batch.counts)
@@ -177,9 +174,9 @@ def plan_entries(batch: "BatchRecord[PlanRecord]", *, certificates: bool = False
 
 
 def claimed(entry: Mapping[str, Any], ambiguity: AmbiguitySet) -> dict[str, Any]:
-    """Return what the entry of an applicant in a document with certificates says, as attributes of a plan are named."""
+    """Return the claims in the entry of an applicant in a document with certificates, by the names of `Claim`."""
     options, proof = entry["options"], entry["certificate"]
-    told = {name: float(entry[key]) for key, name in (BOUNDS | {"gap": "gap"}).items() if options}
+    bounds = {name: float(entry[key]) for key, name in (BOUNDS | {"gap": "gap"}).items() if options}
     return {
         "label": entry["applicant"],
         "status": entry["status"],
@@ -190,7 +187,7 @@ def claimed(entry: Mapping[str, Any], ambiguity: AmbiguitySet) -> dict[str, Any]
         "upper": 1.0,
         "gap": 1.0,
         "certificate": None if proof is None else Certificate.from_numbers(proof, ambiguity),
-        **told,
+        **bounds,
     }
 
 
@@ -199,21 +196,21 @@ def tables_of(content: Mapping[str, Any]) -> tuple["pd.DataFrame", "pd.DataFrame
     import pandas as pd
 
     entries = list(content["applicants"])
-    own = [dict(entry["factual"]) for entry in entries]
+    factuals = [dict(entry["factual"]) for entry in entries]
     labels = [tuple(label) if isinstance(label := entry["applicant"], list) else label for entry in entries]
     rows, owner = [], []
     for i, entry in enumerate(entries):
         for option in entry["options"]:
-            rows.append(own[i] | {change["column"]: change["to"] for change in option["changes"]})
+            rows.append(factuals[i] | {change["column"]: change["to"] for change in option["changes"]})
             owner.append(i)
-    names = list(own[0]) if own else []
-    applicants = pd.DataFrame({name: pd.Series([row.get(name) for row in own]) for name in names})
+    names = list(factuals[0]) if factuals else []
+    applicants = pd.DataFrame({name: pd.Series([row.get(name) for row in factuals]) for name in names})
     options = pd.DataFrame({name: pd.Series([row.get(name) for row in rows], dtype=object) for name in names})
     return applicants.set_axis(pd.Index(labels, tupleize_cols=False)), options, owner
 
 
 def _certificate(batch: "BatchRecord[PlanRecord]", i: int, rows: slice) -> dict[str, Any] | None:
-    """The proof of a plan, without the ambiguity set, which is the same for all."""
+    """Return the proof of a plan, without the ambiguity set, which is the same for all."""
     certificate = batch.certificates[i]
     if certificate is None:
         return None
@@ -265,7 +262,7 @@ def _option_entries(batch: "BatchRecord[PlanRecord]", factuals: dict[str, list[A
 
 
 def table_columns(table: "pd.DataFrame") -> dict[str, list[Any]]:
-    """Columns of a table as lists of what JSON holds."""
+    """Return the columns of a table as lists of JSON values."""
     return {str(name): [as_json(cell) for cell in cells_of(table[name])] for name in table.columns}
 
 
@@ -277,19 +274,9 @@ WEIGHT_ROUNDING = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """The claims of a file about one plan of J options, and their proof.
+    """Claims of a file about one plan of J options, and their proof; what is not asked for is named as in `Plan`."""
 
-    Parameters
-    ----------
-    asked : float or None
-        Guarantee asked for, None where none was.
-    asked_for : {"each", "all", "any"}
-        What it was asked of.
-    label, status, option_lower, weights, lower, any_lower, upper, gap, certificate
-        As in `Plan`.
-    """
-
-    asked: float | None
+    asked: float | None  # the guarantee asked for
     asked_for: str
     label: Any
     status: str
@@ -303,7 +290,7 @@ class Claim:
 
     @property
     def proven_for(self) -> str:
-        """The distributions that the proof is about, in words: those of the certificate, whatever else a file says."""
+        """Distributions that the proof is about, in words: those of the certificate, whatever else a file says."""
         return "" if self.certificate is None else f"every distribution {self.certificate.ambiguity.in_words()}"
 
     @property
@@ -359,7 +346,7 @@ CLAIMED = [f.name for f in fields(Claim)][2:]  # as attributes of a plan are nam
 
 
 def claims_of_batch(batch: "BatchRecord[PlanRecord]") -> Iterator[Claim]:
-    """Yield what a batch claims, one applicant after another."""
+    """Yield the claims of a batch, one applicant after another."""
     request = batch.request
     for plan in batch:
         asked = request.guarantee if not request.expected else None
@@ -367,7 +354,7 @@ def claims_of_batch(batch: "BatchRecord[PlanRecord]") -> Iterator[Claim]:
 
 
 def claims_of_document(content: Mapping[str, Any]) -> Iterator[Claim]:
-    """Yield what a JSON document with certificates claims, one applicant after another.
+    """Yield the claims of a JSON document with certificates, one applicant after another.
 
     Raises
     ------
@@ -384,7 +371,7 @@ def claims_of_document(content: Mapping[str, Any]) -> Iterator[Claim]:
         raise DataError(f"the document of plans is damaged: {type(error).__name__}: {error}") from error
 
 
-# What a file says beside its bounds. Some of it a bundle recomputes; of the rest there is only the digest.
+# Contents of a file beside its bounds. A bundle recomputes some of them; the rest is covered by the digest only.
 RECOMPUTED_BY_BUNDLE = (
     *("rows", "acceptance today", "efforts", "plausibility", "expected rates", "intervals", "favourable label"),
     *("threshold", "source of the radius"),

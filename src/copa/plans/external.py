@@ -134,20 +134,10 @@ def read_plans(
 
 @dataclass(frozen=True, eq=False)
 class _Wanted:
-    """The columns that are read from a source.
+    """Columns to read from a source, and the applicants where they are given."""
 
-    Parameters
-    ----------
-    names : list of str
-        Columns that must be there.
-    others : list of str
-        Columns that are kept where the source has them.
-    factuals : DataFrame or None
-        The applicants, where they are given.
-    """
-
-    names: list[str]
-    others: list[str]
+    names: list[str]  # must be there
+    others: list[str]  # are kept where the source has them
     factuals: "pd.DataFrame | None"
 
     def pick(self, table: "pd.DataFrame", what: str) -> "pd.DataFrame":
@@ -334,7 +324,7 @@ def _read_list(tables: Sequence[Any], wanted: _Wanted) -> ExternalPlans:
 
 
 def _is_dice_result(source: Any) -> bool:
-    """Tell a DiCE result by what it holds."""
+    """Recognise a DiCE result by its attribute."""
     return hasattr(source, "cf_examples_list")
 
 
@@ -403,7 +393,7 @@ def _require_no_truths(queries: "pd.DataFrame") -> None:
 def _require_same_applicants(queries: "pd.DataFrame", factuals: "pd.DataFrame") -> None:
     """Raise if the queries are not the given applicants in the given order.
 
-    Compared are whole numbers and choices only: DiCE rounds decimals, and does not keep truth values.
+    Only whole numbers and levels are compared: DiCE rounds decimals, and does not keep truth values.
     """
     from pandas.api import types
 

@@ -1,4 +1,4 @@
-"""The data of `Plan` and `PlanBatch`, without the ways of showing them.
+"""Data of `Plan` and `PlanBatch`, without the ways of showing them.
 
 Plans are one column store: a column has one entry per applicant (N) or one per option (M). A plan is a view of it.
 """
@@ -99,17 +99,17 @@ class PlanRecord:
 
     @property
     def label(self) -> Any:
-        """The applicant's index label."""
+        """Index label of the applicant."""
         return self.batch.applicants.index[self.row]
 
     @cached_property
     def factual(self) -> "pd.DataFrame":
-        """The applicant as given, one row."""
+        """Row of the applicant as given, a table."""
         return self.batch.applicants.iloc[[self.row]]
 
     @cached_property
     def options(self) -> "pd.DataFrame":
-        """The options, J rows, numbered from 1 by the index "option"."""
+        """Rows of the options, J of them, numbered from 1 by the index "option"."""
         options = self.batch.options.iloc[self.own_rows]
         return options.set_axis(_numbered(len(options)))
 
@@ -158,7 +158,7 @@ class PlanRecord:
         return None if first is None else first + 1
 
     def changes(self, option: int) -> list[Change]:
-        """Return what an option changes: column, value today, new value; also in people's words (`Change.title`, ...).
+        """Return the changes of an option: column, value today, new value, and their words (`Change.title`, ...).
 
         Parameters
         ----------

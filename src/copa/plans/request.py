@@ -1,4 +1,4 @@
-"""What was asked of plans, and the facts that their guarantees rest on."""
+"""Requests for plans, and the facts that their guarantees rest on."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -121,7 +121,7 @@ OF_REQUEST: dict[str, Reader] = CONSTRAINTS | {
 
 @dataclass(frozen=True, kw_only=True)
 class PlanRequest:
-    """What was asked of plans.
+    """Request that plans were made for.
 
     Parameters
     ----------
@@ -179,12 +179,12 @@ class PlanRequest:
 
     @property
     def level(self) -> float | None:
-        """The guarantee asked for; None where none is: the paper's objective, or an expected rate."""
+        """Guarantee asked for; None under the paper's objective and for an expected rate."""
         return self.guarantee if self.objective == "level" and not self.expected else None
 
     @property
     def goal(self) -> str:
-        """What the probability is asked of, in words."""
+        """Word for the kind of probability asked for."""
         return "expected rate" if self.expected else "guarantee"
 
 
@@ -204,7 +204,7 @@ OF_BASIS: dict[str, Reader] = {
 
 @dataclass(frozen=True, kw_only=True)
 class PlanBasis:
-    """The facts that the guarantees of plans rest on, beside the ambiguity set.
+    """Facts that the guarantees of plans rest on, beside the ambiguity set.
 
     Parameters
     ----------
@@ -213,12 +213,12 @@ class PlanBasis:
     threshold : float or None
         Value from which on the model gives it; None where its own `predict` decides.
     radius_source : str
-        Where the radius of the ambiguity set comes from, in words.
+        Source of the radius of the ambiguity set, in words.
     schema : FeatureSchema
-        What may change.
+        Columns, and how they may change.
     subject : {"parameters", "scores", "surrogate", "assumed"}
-        What the ambiguity set is about: the parameters of the next model, the scores that refits of a black box give
-        these very rows, the parameters of a linear surrogate for it around the applicant, or scores of these rows whose
+        Subject of the ambiguity set: the parameters of the next model, the scores that refits of a black box give these
+        very rows, the parameters of a linear surrogate for it around the applicant, or scores of these rows whose
         covariance is assumed and not estimated.
     confidence : float, optional
         In today's data, where the ambiguity set follows from it; None where the radius was given.

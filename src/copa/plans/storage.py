@@ -69,17 +69,7 @@ def load(cls: type[Batch], path: Path) -> Batch:
 
 
 def read(cls: type[Batch], source: Path | bytes, path: Path | None = None, budget: Budget | None = None) -> Batch:
-    """Read a saved batch.
-
-    Parameters
-    ----------
-    cls : type
-    source : Path or bytes
-    path : Path, optional
-        The file that errors name; without it they name none.
-    budget : Budget, optional
-        That of the file which the bytes are inside of; None for a file of its own.
-    """
+    """Read a saved batch; errors name `path`, and a budget is that of the file that the bytes are inside of."""
     with PLANS.opened(source, path, budget) as (content, arrays, _):
         return _unpack(cls, content, arrays)
 
@@ -116,13 +106,7 @@ PARTS = Format(
 
 
 class PartsWriter:
-    """Writes batches one after another into one zip file.
-
-    Parameters
-    ----------
-    archive : ZipFile
-        Open for writing; whoever opened it closes it.
-    """
+    """Writer of batches, one after another, into a zip file that its caller opens and closes."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive

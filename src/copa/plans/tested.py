@@ -1,4 +1,4 @@
-"""What the rule behind `confidence` kept where the next models are known: the table that its benchmark wrote."""
+"""Tests of the rule behind `confidence`, on populations whose next models are known: its benchmark wrote the table."""
 
 import json
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class TestedRule:
     Attributes
     ----------
     confidence : float
-        That they were planned with.
+        Confidence that they were planned with.
     n_samples, n_populations : int
         Training samples that delivered options at one of the levels tested, and the laws that they were drawn from.
     kept : float
@@ -40,7 +40,7 @@ class TestedRule:
     worst: float
 
     def in_words(self) -> str:
-        """Say it as a sentence; a share is rounded towards the less flattering side."""
+        """Return the results as a sentence; shares are rounded towards the less flattering side."""
         return (
             f"Tested for logistic regressions at confidence {self.confidence:g} and levels from 0.8 to 0.95 on "
             f"{self.n_samples} training samples of {self.n_populations} generated populations: on average "
@@ -52,17 +52,17 @@ class TestedRule:
 
 @cache
 def tested_rules() -> tuple[TestedRule, ...]:
-    """The rows of the table, by confidence."""
+    """Return the rows of the table, by confidence."""
     rows = json.loads(files("copa.plans").joinpath("tested.json").read_text(encoding="utf-8"))["rules"]
     return tuple(sorted((TestedRule(**row) for row in rows), key=lambda rule: rule.confidence))
 
 
 def tested_rule(confidence: float) -> TestedRule | None:
-    """The row of the largest confidence that is not above the given one; None where there is none so low."""
+    """Return the row of the largest confidence up to the given one; None where there is none so low."""
     below = [rule for rule in tested_rules() if rule.confidence <= confidence + 1e-9]
     return below[-1] if below else None
 
 
 def is_tested(ambiguity: AmbiguitySet) -> bool:
-    """Whether a set is of the kind that was tested: one score at a time, unimodal."""
+    """Return whether a set is of the kind that was tested: one score at a time, unimodal."""
     return type(ambiguity) is LocationSet and ambiguity.family == "unimodal" and not ambiguity.simultaneous

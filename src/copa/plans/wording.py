@@ -1,4 +1,4 @@
-"""A plan in plain words: what to do, how surely it holds, and under which assumption."""
+"""A plan in plain words: its changes, its probabilities, and the assumption behind them."""
 
 import math
 import re
@@ -97,19 +97,12 @@ def explain(plan: "PlanRecord", option: int | None = None) -> str:
 
 
 def makes_promises(plan: "PlanRecord") -> bool:
-    """Whether probabilities are stated, which must not be given without their assumption."""
+    """Return whether a plan states probabilities, which must not be given without their assumption."""
     return plan.n_options > 0 or plan.status == "already_valid"
 
 
 def status_notes(plan: "PlanRecord", *, technical: bool = True) -> list[str]:
-    """Say what became of the search where there is more to say than the options do.
-
-    Parameters
-    ----------
-    plan : PlanRecord
-    technical : bool
-        Whether `obstacle_words` are left in.
-    """
+    """Explain the status of a plan; without `technical`, `obstacle_words` are left out."""
     headline = as_asked((WITH_OPTIONS if plan.n_options else WITHOUT_OPTIONS)[plan.status], plan.request)
     if plan.message:
         reason = sentence(plan.message if technical else _OBSTACLE.sub("", plan.message))
@@ -121,13 +114,13 @@ def status_notes(plan: "PlanRecord", *, technical: bool = True) -> list[str]:
 
 
 def obstacle_words(message: str) -> str:
-    """What a message says of the radius and the family of the ambiguity set, for validators; "" for nothing."""
+    """Return the part of a message about the radius and family of the ambiguity set, for validators; "" for none."""
     found = _OBSTACLE.search(message)
     return visible(sentence(found["words"])) if found else ""
 
 
 def as_asked(words: str, request: PlanRequest) -> str:
-    """What is said of the guarantee asked for: of an expected rate where that was, of the planner's own where none was.
+    """Adapt words about the guarantee asked for to a request for an expected rate, or by the paper's objective.
 
     Plans by the paper's objective are compared with the planner's guarantee, though they were not made to reach it.
     """
@@ -169,7 +162,7 @@ def unusual_words(plausibility: float) -> str:
 
 
 def says_something(least: float) -> bool:
-    """Whether a lower bound is more than 0 with the three digits that are shown."""
+    """Return whether a lower bound is more than 0 with the three digits that are shown."""
     return float(rounded_down(least)) > 0.0
 
 
@@ -199,7 +192,7 @@ def ranges_words(plan: "PlanRecord", option: int | None = None) -> str:
 
 
 def _kept_words(plan: "PlanRecord", levels: Array) -> str:
-    """Say how sure options stay within their intervals."""
+    """Say which level options keep within their intervals."""
     what = plan.request.goal
     asked = plan.request.guarantee
     reached = levels >= asked
@@ -214,7 +207,7 @@ def _article(word: str) -> str:
 
 
 def _rises(change: Change) -> bool | None:
-    """Whether a change goes up, in numbers or along the order of an ordinal; None where there is no up."""
+    """Return whether a change goes up, in numbers or along the order of an ordinal; None where there is no up."""
     feature = change.feature
     if feature is None or is_missing(change.before) or is_missing(change.after) or feature.is_special(change.before):
         return None
@@ -239,7 +232,7 @@ def guarantees_words(plan: "PlanRecord") -> str:
 
 
 def _together(plan: "PlanRecord") -> list[tuple[str, float]]:
-    """Lower bounds on what becomes of several options together."""
+    """Return lower bounds on the acceptance of several options together."""
     return [("at least one option", plan.any_lower), ("all of them together", plan.lower)]
 
 
@@ -300,7 +293,7 @@ def _fidelity_words(plan: "PlanRecord") -> str:
 
 
 def _percent_down(share: float) -> str:
-    """A share as a percentage with one decimal at most, never a larger one."""
+    """Return a share as a percentage with one decimal at most, rounded down."""
     return f"{100.0 * float(rounded_down(share)):.4g}%"
 
 
@@ -344,7 +337,7 @@ def expectation(ambiguity: AmbiguitySet, basis: PlanBasis, request: PlanRequest 
 
 
 def _is_tested_request(request: PlanRequest | None) -> bool:
-    """Whether plans were asked for as in the benchmark: a level for each option, at the default cost."""
+    """Return whether plans were asked for as in the benchmark: a level for each option, at the default cost."""
     if request is None or request.level is None:
         return False
     low, high = TESTED_LEVELS
@@ -354,12 +347,12 @@ def _is_tested_request(request: PlanRequest | None) -> bool:
 
 
 def shortened(text: str, length: int) -> str:
-    """Text of at most some length, with an ellipsis where it was cut."""
+    """Cut a text to a length, with an ellipsis at the cut."""
     return text if len(text) <= length else f"{text[: length - 1].rstrip()}…"
 
 
 def percent(share: float) -> str:
-    """A share as a percentage; a small or large one never as 0 or 100."""
+    """Return a share as a percentage; a small or large one never as 0 or 100."""
     if 0.0 < share < 0.001:
         return "under 0.1 %"
     if 0.999 < share < 1.0:
@@ -368,7 +361,7 @@ def percent(share: float) -> str:
 
 
 def condition(ambiguity: AmbiguitySet, basis: PlanBasis) -> str:
-    """The condition under which every probability of a report holds, as half of a sentence."""
+    """Return the condition under which every probability of a report holds, as half of a sentence."""
     if ambiguity.radius_words() is None:
         return f"if {SUBJECTS[basis.subject]} come from a distribution {ambiguity.in_words()}"
     if ambiguity.radius == 0.0:
@@ -379,7 +372,7 @@ def condition(ambiguity: AmbiguitySet, basis: PlanBasis) -> str:
 
 
 def around_radius(ambiguity: AmbiguitySet, basis: PlanBasis) -> tuple[str, str]:
-    """What stands before and after a radius, where the numbers of a report hold at it."""
+    """Return the words before and after the radius in the condition of a report."""
     words = ambiguity.radius_words()
     if words is None:
         return f"for a {type(ambiguity).__name__} of radius", ""
@@ -389,12 +382,12 @@ def around_radius(ambiguity: AmbiguitySet, basis: PlanBasis) -> tuple[str, str]:
 
 
 def _form(ambiguity: AmbiguitySet) -> str:
-    """What is assumed of the form of a score's distribution, to follow what is said of its moments."""
+    """Return the words about the form of a score's distribution, which follow those about its moments."""
     return f", and {ambiguity.laws.in_words}" if ambiguity.laws.in_words else ""
 
 
 def request_fact(request: PlanRequest) -> tuple[str, str]:
-    """The guarantee asked for, and for whom."""
+    """Return the guarantee asked for, and for whom."""
     if request.objective == "paper":
         return "none", "the options minimise the paper's weighted sum"
     if request.expected:
@@ -403,13 +396,13 @@ def request_fact(request: PlanRequest) -> tuple[str, str]:
 
 
 def favourable(basis: PlanBasis) -> tuple[str, str]:
-    """The answer that a person wants, and what decides."""
+    """Return the answer that a person wants, and the rule that decides."""
     rule = "as the model itself predicts" if basis.threshold is None else f"at the threshold {basis.threshold:g}"
     return as_text(basis.favourable, quoted=True), rule
 
 
 def rounded_radius(radius: float) -> str:
-    """A radius with three digits, never a larger one."""
+    """Return a radius with three digits, rounded down."""
     if radius == 0.0 or not math.isfinite(radius):
         return "0"
     unit = 10.0 ** (math.floor(math.log10(radius)) - 2)

@@ -46,7 +46,7 @@ OWN_COLUMNS = (
 
 
 class Writer(Protocol):
-    """A writer of plans."""
+    """Writer of plans."""
 
     def add(self, batch: "PlanBatch") -> None:
         """Write a batch."""
@@ -56,12 +56,9 @@ class Writer(Protocol):
 
 
 class CsvWriter:
-    """One line per option; one without an option for an applicant who has none.
+    """Writer of CSV: one line per option, and one line for an applicant without options.
 
-    Parameters
-    ----------
-    file : open for writing
-    raw_cells : leave text as it is that a spreadsheet would run as a formula; it is quoted otherwise
+    Text that a spreadsheet would run as a formula is quoted, except with `raw_cells`.
     """
 
     def __init__(self, file: IO[str], *, raw_cells: bool = False) -> None:
@@ -74,11 +71,11 @@ class CsvWriter:
         self._begun = True
 
     def close(self) -> None:
-        """Nothing is left to write."""
+        """Do nothing: all is written."""
 
 
 class ParquetWriter:
-    """The same table as Parquet, a group of rows per batch."""
+    """Writer of the same table as Parquet, a group of rows per batch."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
