@@ -12,7 +12,7 @@ from copa._core.words import ERROR, FRAGILE, INFEASIBLE, OK
 from copa.data.schema.columns import ReadTable
 from copa.planner.plan import CheckedRows, Delivered, Texts, assemble, deliver, read_rows
 from copa.planner.strategies.base import Strategy
-from copa.planner.strategies.options import Flags, Options, read_options
+from copa.planner.strategies.options import Flags, Options
 from copa.plans import PlanBatch, PlanRequest
 from copa.plans.external import ExternalPlans
 from copa.plans.wording import NOT_ASKED, WHOM
@@ -80,7 +80,7 @@ def audit_plans(strategy: Strategy, given: ReadablePlans, request: PlanRequest, 
     owner, origins = given.plans.owner.astype(np.int64), ReadTable(factuals)
     n_options = given.n_options
     with stage("reading what the model says of the options"):
-        options = read_options(strategy, origins, given.rows, owner, n_options, n_jobs, given.encoded_options)
+        options = strategy.evaluate_options(origins, given.rows, owner, n_options, n_jobs, given.encoded_options)
     sized = replace(request, n_options=n_options)
     made = deliver(strategy, origins, options, sized, n_jobs, keep_refused=True)  # what is wrong is said of them
     with stage("checking the options against the schema"):

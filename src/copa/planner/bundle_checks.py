@@ -8,8 +8,7 @@ import numpy as np
 from copa.data.tables.cells import as_text
 from copa.planner.recourse_planner import RecoursePlanner
 from copa.planner.settings import Execution
-from copa.planner.strategies.applicants import Applicants
-from copa.planner.strategies.options import Options, read_options
+from copa.planner.strategies.options import Options
 from copa.plans import PlanBatch
 from copa.plans.frames import option_numbers
 
@@ -71,7 +70,7 @@ def _applicant_violations(batch: PlanBatch, fitted: "Strategy") -> Iterator[str]
 def _option_violations(batch: PlanBatch, fitted: "Strategy", run: Execution) -> Iterator[str]:
     whose, owner = np.unique(batch.owner, return_inverse=True)
     origins = batch.applicants.iloc[whose]
-    options = read_options(fitted, origins, batch.options, owner, _n_options(batch), run.n_jobs)
+    options = fitted.evaluate_options(origins, batch.options, owner, _n_options(batch), run.n_jobs)
     encoded = options.points
     # Entry by entry: a column of large numbers would hide what differs in the others.
     near = np.abs(encoded - batch.points) <= ENCODING * np.maximum(1.0, np.abs(encoded))
@@ -111,7 +110,7 @@ def _different_numbers(
     ranged = ~np.isnan(batch.at_least).all(axis=1)
     if ranged.any():
         searched = fitted if not batch.request.expected else fitted.expecting()
-        applicants = Applicants.read(fitted, batch.applicants.iloc[whose])
+        applicants = fitted.read_applicants(batch.applicants.iloc[whose])
         right = searched.intervals(applicants, options, batch.request, run)
         found["interval"] = ranged
         if right is not None:

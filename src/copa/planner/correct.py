@@ -160,7 +160,7 @@ def correct_plans(
     owner = owner.astype(np.int64)
     checked = readable.applicants
     places = np.searchsorted(checked.good, with_options)
-    applicants = Applicants.read(strategy, checked.rows.take(places), checked.encoded[places])
+    applicants = strategy.read_applicants(checked.rows.take(places), checked.encoded[places])
     moving = _breaking_first(before.owner, before.option_weights, correction.n_corrections)
     if correction.method == "level":  # a plan at the guarantee stays, whatever some option has by itself
         moving &= (before.status != OK)[before.owner]

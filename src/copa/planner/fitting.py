@@ -21,7 +21,7 @@ from copa.planner.search.plausibility import Plausibility
 from copa.planner.search.run import price_multipliers
 from copa.planner.settings import Execution, FitSettings
 from copa.planner.strategies import read_surrogate
-from copa.planner.strategies.applicants import reference_applicants
+from copa.planner.strategies.applicants import declined_rows
 from copa.planner.strategies.base import Strategy
 from copa.planner.strategies.linear import Linear
 from copa.plans.request import PlanRequest
@@ -93,7 +93,8 @@ def _measured_drift(strategy: Strategy, X: "pd.DataFrame", settings: FitSettings
     later = settings.later_models
     if later.history is None:
         return None
-    applicants = reference_applicants(strategy, X, N_REFERENCES)
+    declined = declined_rows(strategy.schema, strategy.model, X, N_REFERENCES)
+    applicants = strategy.read_applicants(X.iloc[declined].reset_index(drop=True))
     multipliers = price_multipliers(N_STARTS, len(strategy.space.columns), settings.seed)
     run = Execution(multipliers, settings.seed, settings.n_jobs)
     options = strategy.build(applicants, REFERENCE_REQUEST, run).options

@@ -282,7 +282,7 @@ def plan_block(strategy: Strategy, table: "pd.DataFrame", request: PlanRequest, 
         ]
     run.advance(n - len(declined))
     rows = read.rows.take(np.flatnonzero(~accepted)) if len(valid) else read.rows
-    applicants = Applicants.read(strategy, rows, read.encoded[~accepted])
+    applicants = strategy.read_applicants(rows, read.encoded[~accepted])
     searched = strategy.expecting() if request.expected else strategy
     found = searched.build(applicants, request, run)
     delivered = deliver(strategy, applicants.origins, found.options, request, run.n_jobs)

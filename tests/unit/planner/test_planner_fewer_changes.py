@@ -7,8 +7,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import copa
-from copa.planner.strategies.applicants import Applicants
-from copa.planner.strategies.fewer_changes import Easing
+from copa.planner.strategies.exploration import Easing
 from copa.planner.strategies.samples import Rows, Samples
 from unit.planner import loans
 
@@ -38,7 +37,7 @@ class Judge:
 
 def _ease(fitted, guarantee, changes, level=0.9):
     """Ease an option, {column: change}, of one applicant; return the changes of the rows that keep the level."""
-    applicants = Applicants.read(fitted, loans.people(1, 3))
+    applicants = fitted.read_applicants(loans.people(1, 3))
     own = applicants.regions.own
     names = [feature.name for feature in fitted.space.columns]
     values = own.copy()

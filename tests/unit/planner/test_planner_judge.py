@@ -17,8 +17,8 @@ import copa
 from copa import Feature, FeatureSchema, InvalidInputError
 from copa.data.schema.columns import ReadTable
 from copa.planner.plan import REFUSED_BY_MODEL
-from copa.planner.strategies import linear, weighted
-from copa.planner.strategies.options import write_options
+from copa.planner.strategies import linear
+from copa.planner.strategies.base import Strategy
 from property.exact_judge import refusals
 from unit.planner import loans
 
@@ -145,9 +145,12 @@ def test_whole_numbers_beyond_what_is_exact_are_refused_by_name():
     assert all("column 'debt' must be smaller than 9007199254740992" in message for message in batch.message)
 
 
+WRITE = Strategy.write_options
+
+
 def forbidden(*given):
     """A search gone wrong: everyone's debt becomes 61, above the range, and 7.25 is added to the income."""
-    found = write_options(*given)
+    found = WRITE(*given)
     rows = found.table.assign(debt=61, income=found.table["income"] + 7.25)
     wrong = replace(found, rows=ReadTable(rows))
     wrong.rows.once((wrong.model, "accepts"), lambda: np.ones(len(rows), dtype=bool))
@@ -161,8 +164,7 @@ def test_what_a_broken_search_proposes_does_not_leave_and_the_message_says_so(
     ball = loans.same_ball(planner)
     schema = FeatureSchema(loans.SCHEMA.features)
     wrong = loans.planner(model, schema=schema, objective=objective, **ball)
-    for module in (linear, weighted):
-        monkeypatch.setattr(module, "write_options", forbidden)
+    monkeypatch.setattr(Strategy, "write_options", forbidden)
     batch = wrong.plan(declined.iloc[:5])
     assert len(batch.options) == 0
     assert set(batch.status) == {"infeasible"}
@@ -175,11 +177,11 @@ def test_what_the_model_refuses_does_not_leave_and_the_message_says_so(planner, 
     monkeypatch.setattr(linear, "ATTEMPTS", 0)
 
     def refused(*given):
-        found = write_options(*given)
+        found = WRITE(*given)
         found.rows.once((found.model, "accepts"), lambda: np.zeros(len(found.owner), dtype=bool))
         return found
 
-    monkeypatch.setattr(linear, "write_options", refused)
+    monkeypatch.setattr(Strategy, "write_options", refused)
     batch = planner.plan(declined.iloc[:3])
     assert len(batch.options) == 0
     assert set(batch.status) == {"infeasible"}
@@ -205,7 +207,7 @@ def test_rules_hold_exactly_where_columns_have_no_step():
 
 
 @pytest.mark.parametrize(
-    ("record", "place"), [("Delivered", "planner/plan.py"), ("Options", "planner/strategies/options.py")]
+    ("record", "place"), [("Delivered", "planner/plan.py"), ("Options", "planner/strategies/base.py")]
 )
 def test_what_leaves_is_evaluated_judged_and_bounded_in_one_place(record, place):
     sources = Path(copa.__file__).parent

@@ -18,6 +18,7 @@ from copa.models.black_box import BlackBox
 from copa.models.direct import DirectEncoder
 from copa.planner import audit, plan
 from copa.planner.strategies import linear
+from copa.planner.strategies.base import Strategy
 from unit.planner import loans
 
 MOST_CALLS = {"linear": 4200, "forest": 8000}  # of Python functions of the package, for one applicant
@@ -30,7 +31,7 @@ METHODS = [
     (FeatureSchema, "violations"),
     (plan, "deliver"),
     (audit, "deliver"),
-    (linear, "write_options"),
+    (Strategy, "write_options"),
 ]
 
 

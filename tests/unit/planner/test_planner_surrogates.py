@@ -14,7 +14,7 @@ from copa.planner.search._kernels.arguments import FoundPlans, Outcome
 from copa.planner.search.neighbourhood import Draws, rows_around
 from copa.planner.strategies.black_box import BlackBoxStrategy
 from copa.planner.strategies.lime import Lime
-from copa.planner.strategies.options import Found, write_options
+from copa.planner.strategies.options import Found
 from copa.theory.sets.ambiguity import AmbiguitySet
 from copa.theory.sets.standard_ball import standard_points
 from property.exact_judge import refusals
@@ -42,12 +42,12 @@ class Scattered(BlackBoxStrategy):
             rows = rows_around(space, here.regions, here.regions.own, draws)
             drawn = FoundPlans.empty(1, n_draws, len(space.columns))
             drawn.options[0], drawn.counts[0] = rows, n_draws
-            options = write_options(self, here, drawn, run.n_jobs, np.zeros((n_draws, 1)))
+            options = self.write_options(here, drawn, run.n_jobs, np.zeros((n_draws, 1)))
             good = options.accepted & self.schema.obeys(here.origins, options.rows, options.owner)
             chosen = np.flatnonzero(good)[: request.n_options]
             plans.outcomes[i], plans.counts[i] = (Outcome.MET if len(chosen) else Outcome.UNREACHABLE), len(chosen)
             plans.options[i, : len(chosen)] = rows[chosen]
-        return Found(plans, write_options(self, applicants, plans, run.n_jobs))
+        return Found(plans, self.write_options(applicants, plans, run.n_jobs))
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +141,7 @@ class Refused(Scattered):
         plans = FoundPlans.empty(len(applicants), request.n_options, len(self.space.columns))
         plans.options[:, 0] = applicants.regions.own
         plans.outcomes[:], plans.counts[:] = Outcome.MET, 1
-        return Found(plans, self.evaluated(write_options(self, applicants, plans, run.n_jobs)))
+        return Found(plans, self.evaluated(self.write_options(applicants, plans, run.n_jobs)))
 
     def evaluated(self, options):
         return options

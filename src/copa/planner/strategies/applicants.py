@@ -14,13 +14,9 @@ from copa.models.base import Model
 from copa.models.spelling import CategoryWords
 from copa.planner.search._kernels.arguments import Regions
 from copa.planner.search.problem import ActionSpace
-from copa.planner.search.regions import read_regions
-from copa.planner.search.rows import make_room
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from copa.planner.strategies.base import Strategy
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,23 +43,6 @@ class Applicants:
     encoded: Array
     slack: Array
     _words: dict[tuple[str, ...], Any] = field(default_factory=dict, init=False, repr=False)
-
-    @classmethod
-    def read(cls, strategy: "Strategy", rows: "pd.DataFrame | ReadTable", encoded: Array | None = None) -> "Applicants":
-        """Read checked rows; an error, before any search, where a column has no room for what options may hold.
-
-        Parameters
-        ----------
-        strategy : Strategy
-        rows : DataFrame or ReadTable
-        encoded : ndarray, optional
-            What `strategy.encode` says of them.
-        """
-        table = ReadTable.of(rows, strategy.schema.names)
-        roomy = make_room(strategy.space, table.frame)
-        table = table if roomy is table.frame else ReadTable(roomy)
-        regions = read_regions(strategy.space, table)
-        return cls(table, table, regions, strategy.start(table, encoded), strategy.space.slack(table))
 
     def take(self, rows: Any) -> "Applicants":
         """Return some of the applicants."""
@@ -118,12 +97,6 @@ def _spelled(feature: Feature, column: ReadColumn) -> Sequence[Any] | None:
         return values if all(type(value) is int and abs(value) < EXACT for value in values) else None
     text = dtype == np.object_ and all(isinstance(cell, str) for cell in [*values, *column.entries[1]])
     return values if text else None
-
-
-def reference_applicants(strategy: "Strategy", X: "pd.DataFrame", n: int) -> Applicants:
-    """Up to n declined rows of the training data that the schema finds good, spread over the table."""
-    few = declined_rows(strategy.schema, strategy.model, X, n)
-    return Applicants.read(strategy, X.iloc[few].reset_index(drop=True))
 
 
 def declined_rows(schema: FeatureSchema, model: Model, X: "pd.DataFrame", n: int) -> Indices:

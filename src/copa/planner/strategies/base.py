@@ -9,11 +9,16 @@ import numpy as np
 from copa._core.arrays import Array, Indices
 from copa._core.words import counted, rounded_down
 from copa.data.schema import FeatureSchema
+from copa.data.schema.columns import ReadTable
 from copa.exceptions import InvalidInputError
 from copa.models.base import Model
 from copa.models.refits.reliability import LEAST_RELIABILITY
 from copa.planner.search._kernels.arguments import FoundPlans, FoundRows
 from copa.planner.search.problem import ActionSpace, Linearisation
+from copa.planner.search.regions import as_written, read_regions
+from copa.planner.search.rows import make_room, write_rows
+from copa.planner.strategies.applicants import Applicants
+from copa.planner.strategies.options import Found, Options, in_table
 from copa.plans.records import ExpectedRates, Intervals
 from copa.plans.request import PlanBasis, PlanRequest
 from copa.plans.wording import WHOM
@@ -28,8 +33,6 @@ if TYPE_CHECKING:
     from copa._core.formats import Archive
     from copa.models.refits.history import Drift, Past
     from copa.planner.settings import Execution, FitSettings
-    from copa.planner.strategies.applicants import Applicants
-    from copa.planner.strategies.options import Found, Options
 
 # The rows delivered are bounded again; asking for this much more keeps rounding from taking the level away.
 ROUNDING = 1e-9
@@ -160,12 +163,56 @@ class Strategy(ABC):
         """
 
     @abstractmethod
-    def build(self, applicants: "Applicants", request: PlanRequest, run: "Execution") -> "Found":
+    def build(self, applicants: Applicants, request: PlanRequest, run: "Execution") -> Found:
         """Search the plans of applicants whom the model declines."""
+
+    def read_applicants(self, rows: "pd.DataFrame | ReadTable", encoded: Array | None = None) -> Applicants:
+        """Read checked rows; an error, before any search, where a column has no room for what options may hold.
+
+        Parameters
+        ----------
+        rows : DataFrame or ReadTable
+        encoded : ndarray, optional
+            What `encode` says of them.
+        """
+        table = ReadTable.of(rows, self.schema.names)
+        roomy = make_room(self.space, table.frame)
+        table = table if roomy is table.frame else ReadTable(roomy)
+        regions = read_regions(self.space, table)
+        return Applicants(table, table, regions, self.start(table, encoded), self.space.slack(table))
+
+    def write_options(
+        self, applicants: Applicants, plans: FoundPlans, n_jobs: int | None, points: Array | None = None
+    ) -> Options:
+        """Write the options of plans out as rows, and evaluate each; `points` (M, D) replace those of `points`."""
+        owner, option = plans.positions
+        space, regions, rows = self.space, applicants.regions.take(owner), plans.options[owner, option]
+        written = write_rows(space, applicants.table, applicants.regions, owner, rows)
+        effort = space.effort(regions, rows)
+        change_effort = in_table(space, written.frame, space.change_efforts(regions, rows))
+        if points is None:
+            points = self.points(written, owner, plans.options.shape[1], n_jobs)
+        return Options(self.model, written, owner, points, effort, change_effort, space)
+
+    def evaluate_options(
+        self,
+        origins: "pd.DataFrame | ReadTable",
+        rows: "pd.DataFrame | ReadTable",
+        owner: Indices,
+        n_options: int,
+        n_jobs: int | None,
+        encoded: Array | None = None,
+    ) -> Options:
+        """Evaluate rows that someone else made for the applicants in `origins`; the others as in `points`."""
+        space, table = self.space, ReadTable.of(rows)
+        regions, values = as_written(space, read_regions(space, origins).take(owner), table)
+        change_effort = in_table(space, table.frame, space.change_efforts(regions, values))
+        points = self.points(table, owner, n_options, n_jobs, encoded)
+        return Options(self.model, table, owner, points, space.effort(regions, values), change_effort, space)
 
     def explain(
         self,
-        applicants: "Applicants",  # noqa: ARG002 - for strategies that can say more
+        applicants: Applicants,  # noqa: ARG002 - for strategies that can say more
         plans: FoundPlans,
         levels: Array,
         request: PlanRequest,
@@ -241,7 +288,7 @@ class Strategy(ABC):
 
     def expected_rates(
         self,
-        options: "Options",  # noqa: ARG002 - for strategies with held-out refits
+        options: Options,  # noqa: ARG002 - for strategies with held-out refits
         n_applicants: int,  # noqa: ARG002
         n_jobs: int | None,  # noqa: ARG002
         fidelity: Array | None = None,  # noqa: ARG002
@@ -261,8 +308,8 @@ class Strategy(ABC):
 
     def intervals(
         self,
-        applicants: "Applicants",  # noqa: ARG002 - for strategies that can say more
-        options: "Options",  # noqa: ARG002
+        applicants: Applicants,  # noqa: ARG002 - for strategies that can say more
+        options: Options,  # noqa: ARG002
         request: PlanRequest,  # noqa: ARG002
         run: "Execution",  # noqa: ARG002
     ) -> Intervals | None:
@@ -288,7 +335,7 @@ class Strategy(ABC):
 
     def nearest_rows(
         self,
-        applicants: "Applicants",
+        applicants: Applicants,
         owner: Indices,
         targets: Array,
         run: "Execution",

@@ -36,7 +36,7 @@ from copa.planner.strategies.black_box import (
 )
 from copa.planner.strategies.boundary_exploration import BoundaryExploration, sparing
 from copa.planner.strategies.exploration import build_in_turns
-from copa.planner.strategies.options import Flags, Found, Options, write_options
+from copa.planner.strategies.options import Flags, Found, Options
 from copa.planner.strategies.refit_reliability import measure_reliability, n_sides
 from copa.plans.records import ExpectedRates
 from copa.plans.request import PlanRequest
@@ -175,13 +175,22 @@ class Boundary(BlackBoxStrategy):
         fidelity = np.full(len(applicants), np.nan)
 
         def build(some: Indices) -> FoundPlans:
-            exploration = BoundaryExploration(sparing(self.space), applicants.take(some), request, run, self)
+            exploration = BoundaryExploration(
+                sparing(self.space),
+                applicants.take(some),
+                request,
+                run,
+                model=self.model,
+                refits=self.retrained,
+                ambiguity=self.search_set,
+                seed=self.seed,
+            )
             found, known, chosen = exploration.plans()
             fidelity[some] = exploration.fidelity(known, known.take(chosen))
             return found
 
         plans = build_in_turns(self.space, len(applicants), BATCH_SIZE, build, request.n_options, run)
-        options = write_options(self, applicants, plans, run.n_jobs)
+        options = self.write_options(applicants, plans, run.n_jobs)
         plans.highest[:] = 0.0  # what the search's own refits say is no guarantee: that of the options delivered is
         options = options.take(self._certified(options, request))
         return Found(plans, options, fidelity=fidelity)

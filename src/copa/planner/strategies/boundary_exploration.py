@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from copa._core._kernels.prices import Prices
 from copa._core.arrays import Array, Indices
 from copa._core.threads import for_each_chunk
 from copa.data.schema import Feature
-from copa.models.black_box import LocalFit, fit_locally
+from copa.models.black_box import BlackBox, LocalFit, fit_locally
 from copa.planner.search._kernels.arguments import FoundPlans
 from copa.planner.search.neighbourhood import Draws, rows_around, rows_between
 from copa.planner.search.problem import ActionSpace, Linearisation
@@ -20,9 +20,7 @@ from copa.planner.strategies.black_box import readable_rows, score_all
 from copa.planner.strategies.exploration import Exploration, level_of_each, search_one
 from copa.planner.strategies.samples import Rows, Samples, signed_guarantee
 from copa.plans.cost import Cost
-
-if TYPE_CHECKING:
-    from copa.planner.strategies.boundary import Boundary
+from copa.theory.sets.ambiguity import AmbiguitySet
 
 NEAR, FAR = 96, 192  # rows drawn around an applicant; and further ones where none of these is accepted
 N_BOUNDARY_SEEDS = 16  # accepted rows towards which the boundary is looked for
@@ -54,14 +52,24 @@ class BoundaryExploration(Exploration[ScoredByRefits]):
 
     Attributes
     ----------
-    strategy : Boundary
+    model : BlackBox
+        The model in force.
+    refits : tuple of BlackBox
+        Those that the search goes by.
+    ambiguity : AmbiguitySet
+        Of their scores.
+    seed : int
+        Of the rows that are drawn.
     floors : ndarray of shape (N,)
         Least score that surrogates are asked for: raised by as much as they were wrong.
     """
 
     n_turns: ClassVar[int] = 3
 
-    strategy: "Boundary"
+    model: BlackBox
+    refits: tuple[BlackBox, ...]
+    ambiguity: AmbiguitySet
+    seed: int
     floors: Array = field(init=False)
 
     def __post_init__(self) -> None:
@@ -91,7 +99,7 @@ class BoundaryExploration(Exploration[ScoredByRefits]):
         found = self.query(options)
         refused = found.scores < 0.0
         np.maximum.at(self.floors, found.owner[refused], self.floors[found.owner[refused]] - found.scores[refused])
-        draws = Draws.make(BESIDE, self.space, self.strategy.seed + 10 + turn)
+        draws = Draws.make(BESIDE, self.space, self.seed + 10 + turn)
         return self._with_refits(found.joined(self._query_beside(found, draws)))
 
     def refocus(self, focus: Rows, options: ScoredByRefits) -> Rows:
@@ -104,7 +112,7 @@ class BoundaryExploration(Exploration[ScoredByRefits]):
         assert isinstance(focus, ScoredByRefits)  # noqa: S101 - as `start` and `refocus` make it
         applicants, request = self.applicants, self.request
         plans = FoundPlans.empty(len(applicants), request.n_options, len(self.space.columns))
-        ambiguity = self.strategy.search_set
+        ambiguity = self.ambiguity
         # Where no score reaches the level, options are searched at that of one far from the boundary.
         highest = float(ambiguity.guarantee(1.0, FAR_SPREAD, ambiguity.radius * FAR_SPREAD))
         level = min(level_of_each(request) + ROUNDING, 1.0 - ROUNDING, highest)
@@ -127,7 +135,7 @@ class BoundaryExploration(Exploration[ScoredByRefits]):
         """Query the model in force about rows."""
         points = rows.coordinates(self.space, self.applicants)
         with readable_rows():
-            scores = self.strategy.model.scores(rows.table(self.space, self.applicants))
+            scores = self.model.scores(rows.table(self.space, self.applicants))
         return Samples(rows.owner, rows.values, points, scores, np.full(len(scores), np.nan))
 
     def _query_beside(self, centres: Samples, draws: Draws, reach: float = 0.5) -> Samples:
@@ -138,15 +146,14 @@ class BoundaryExploration(Exploration[ScoredByRefits]):
 
     def _with_refits(self, samples: Samples) -> ScoredByRefits:
         """Query the refits about rows too; the moments of their scores give each row its guarantee."""
-        strategy = self.strategy
-        scores = score_all(strategy.retrained, samples.table(self.space, self.applicants), self.run.n_jobs)
+        scores = score_all(self.refits, samples.table(self.space, self.applicants), self.run.n_jobs)
         mean, spread = scores.mean(axis=0), scores.std(axis=0, ddof=1)
-        lower = signed_guarantee(strategy.search_set, mean, spread, strategy.search_set.radius * spread)
+        lower = signed_guarantee(self.ambiguity, mean, spread, self.ambiguity.radius * spread)
         return ScoredByRefits(samples.owner, samples.values, samples.points, samples.scores, lower, scores.T)
 
     def _find_boundary(self) -> Samples:
         """Rows around each applicant; where some are accepted, rows on the boundary and beside it as well."""
-        seed, everyone = self.strategy.seed, np.arange(len(self.applicants))
+        seed, everyone = self.seed, np.arange(len(self.applicants))
         found = self._query_around(everyone, Draws.make(NEAR, self.space, seed), reach=1.0)
         lost = np.setdiff1d(everyone, found.owner[found.scores >= 0.0])
         if len(lost):
@@ -165,7 +172,7 @@ class BoundaryExploration(Exploration[ScoredByRefits]):
 
     def _halve(self, seeds: Samples) -> list[Samples]:
         """Bisect between applicants and accepted rows: the rows met, turn by turn."""
-        draws = Draws.make(N_BOUNDARY_SEEDS, self.space, self.strategy.seed + 3)
+        draws = Draws.make(N_BOUNDARY_SEEDS, self.space, self.seed + 3)
         rank = np.arange(len(seeds.owner)) - np.searchsorted(seeds.owner, seeds.owner)  # of each within its applicant
         order = draws.order[rank % N_BOUNDARY_SEEDS]
         regions = self.applicants.regions.take(seeds.owner)
@@ -181,7 +188,7 @@ class BoundaryExploration(Exploration[ScoredByRefits]):
     def fidelity(self, known: ScoredByRefits, options: ScoredByRefits) -> Array:
         """Share of fresh rows near the options that the surrogate accepts or refuses as the model does, (N,)."""
         shares = np.full(len(self.applicants), np.nan)
-        fresh = self._query_beside(options, Draws.make(FRESH, self.space, self.strategy.seed + 99))
+        fresh = self._query_beside(options, Draws.make(FRESH, self.space, self.seed + 99))
         for i in np.unique(options.owner):
             mine = known.take(np.flatnonzero(known.owner == i))
             fit = fit_surrogate(mine, options.points[options.owner == i])

@@ -2,9 +2,9 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
-from typing import ClassVar, Generic
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +15,15 @@ from copa.planner.search.problem import ActionSpace, Linearisation
 from copa.planner.search.run import Goals, choose_options, search_plans
 from copa.planner.settings import Execution
 from copa.planner.strategies.applicants import Applicants
-from copa.planner.strategies.fewer_changes import Easing, Known
 from copa.planner.strategies.plausible import RowPlausibility
 from copa.planner.strategies.samples import Rows, Samples
 from copa.plans.request import PlanRequest
+
+FEWER = 16  # applicants at a time where there is a time limit
+# Where the level is out of reach, rows are taken down to this share of the highest one: only there is a choice.
+ROOM = 0.97
+
+Known = TypeVar("Known", bound=Samples)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +108,104 @@ class Exploration(ABC, Generic[Known]):
         return kept
 
 
-FEWER = 16  # applicants at a time where there is a time limit
+@dataclass(frozen=True, eq=False)
+class Easing(Generic[Known]):
+    """Makes options lighter, as long as each keeps a level of its own.
+
+    Attributes
+    ----------
+    space : ActionSpace
+    applicants : Applicants
+    models : Exploration
+    options : Rows
+        M options.
+    least : ndarray of shape (M,)
+        Level that each must keep.
+    met : list of Samples
+        Rows that were evaluated on the way.
+    """
+
+    space: ActionSpace
+    applicants: Applicants
+    models: Exploration[Known]
+    options: Rows
+    least: Array
+    met: list[Known] = field(default_factory=list)
+    _lower: dict[bytes, float] = field(default_factory=dict)
+
+    def ease(self) -> None:
+        """Take changes back, then halve those of the numbers.
+
+        Each option goes two ways, which lead to different rows: the changes that count least go first, or those that
+        ask for most.
+        """
+        rows = Rows(np.tile(self.options.owner, 2), np.tile(self.options.values, (2, 1)))
+        own = self.applicants.regions.own[rows.owner]
+        for by_refits in (False, True):
+            rows = self._reduce(rows, own, by_refits=by_refits)
+        self._reduce(rows, rows.halved(self.space, self.applicants), by_refits=False)
+
+    def _reduce(self, rows: Rows, targets: Array, *, by_refits: bool) -> Rows:
+        """Put entries of rows (2 M, F) at their targets, as many as go without losing the level.
+
+        First each by itself, judged by the model in force or by its refits as well. Of those that can go, the first
+        two, three, ... together; the most that keep the level go.
+        """
+        lines, columns = np.nonzero(rows.values != targets)
+        alone = rows.values[lines]
+        alone[np.arange(len(lines)), columns] = targets[lines, columns]
+        tried = Rows(rows.owner[lines], alone)
+        least = np.tile(self.least, 2)
+        rating = self.lower(tried) if by_refits else self._scores(tried)
+        good = rating >= (least[lines] if by_refits else 0.0)
+        lines, columns, rating, tried = lines[good], columns[good], rating[good], tried.some(good)
+        if len(lines) == 0:
+            return rows
+        effort = self.space.effort(self.applicants.regions.take(tried.owner), tried.values)
+        least_first = lines < len(self.least)
+        order = np.lexsort((columns, effort, np.where(least_first, -rating, 0.0), lines))
+        lines, columns = lines[order], columns[order]
+        together = _one_after_another(rows.values, targets, lines, columns)
+        kept = np.flatnonzero(self.lower(Rows(rows.owner[lines], together)) >= least[lines])
+        most = kept[np.append(lines[kept][1:] != lines[kept][:-1], True)[: len(kept)]]
+        values = rows.values.copy()
+        values[lines[most]] = together[most]
+        return Rows(rows.owner, values)
+
+    def lower(self, rows: Rows) -> Array:
+        """Guarantees of rows, (M,), each asked for once; minus infinity where a row is refused."""
+        keys = _keys(rows)
+        unknown = {key: k for k, key in enumerate(keys) if key not in self._lower}
+        if unknown:
+            self._lower.update(dict.fromkeys(unknown, -np.inf))
+            some = rows.some(np.array(list(unknown.values())))
+            found = self.models.evaluate_accepted(some.some(some.allowed(self.space, self.applicants)))
+            self._lower.update(zip(_keys(found), found.lower.tolist(), strict=True))
+            self.met.append(found)
+        return np.array([self._lower[key] for key in keys])
+
+    def _scores(self, rows: Rows) -> Array:
+        """Scores of rows by the model in force, (M,); minus infinity where the schema does not allow a row."""
+        allowed = rows.allowed(self.space, self.applicants)
+        scores = np.full(len(allowed), -np.inf)
+        if allowed.any():
+            scores[allowed] = self.models.score_today(rows.some(allowed))
+        return scores
+
+
+def _keys(rows: Rows) -> list[bytes]:
+    """One for each different row of an applicant."""
+    return [b"%d:" % i + entries.tobytes() for i, entries in zip(rows.owner.tolist(), rows.values, strict=True)]
+
+
+def _one_after_another(values: Array, targets: Array, lines: Indices, columns: npt.NDArray[np.intp]) -> Array:
+    """Rows of the lines with their first, their first two, ... entries at the targets, (M, F)."""
+    together = values[lines]
+    for k in range(len(lines)):
+        if k and lines[k] == lines[k - 1]:
+            together[k] = together[k - 1]
+        together[k, columns[k]] = targets[lines[k], columns[k]]
+    return together
 
 
 def build_in_turns(
@@ -171,10 +273,6 @@ def search_one(
         n_jobs=1,
         deadline=run.deadline,
     )
-
-
-# Where the level is out of reach, rows are taken down to this share of the highest one: only there is a choice.
-ROOM = 0.97
 
 
 def level_of_each(request: PlanRequest) -> float:

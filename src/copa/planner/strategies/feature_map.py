@@ -18,7 +18,7 @@ from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.base import ROUNDING
 from copa.planner.strategies.exploration import Exploration, build_in_turns, level_of_each, search_one
 from copa.planner.strategies.next_parameters import LEVEL, Chooser
-from copa.planner.strategies.options import Found, write_options
+from copa.planner.strategies.options import Found
 from copa.planner.strategies.parametric import Parametric
 from copa.planner.strategies.samples import Rows, Samples, signed_guarantee
 from copa.plans.cost import unit_of_effort
@@ -61,7 +61,7 @@ class FeatureMap(Parametric):
             return PhiExploration(self.space, applicants.take(some), request, run, self).plans()[0]
 
         plans = build_in_turns(self.space, len(applicants), BATCH_SIZE, build, request.n_options, run)
-        return Found(plans, write_options(self, applicants, plans, run.n_jobs))
+        return Found(plans, self.write_options(applicants, plans, run.n_jobs))
 
     def chooser(self, applicants: Applicants) -> Chooser:
         """The cheapest row at the level among rows drawn around each applicant, or the surest of them."""

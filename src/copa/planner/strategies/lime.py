@@ -25,7 +25,7 @@ from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.base import ROUNDING
 from copa.planner.strategies.black_box import BlackBoxStrategy
 from copa.planner.strategies.exploration import level_of_each, search_one
-from copa.planner.strategies.options import Found, write_options
+from copa.planner.strategies.options import Found
 from copa.planner.strategies.samples import Rows
 from copa.plans.request import PlanRequest
 from copa.theory.sets.ambiguity import AmbiguitySet
@@ -95,7 +95,7 @@ class Lime(BlackBoxStrategy):
         owner, option = plans.positions
         rows = Rows(owner, plans.options[owner, option]).coordinates(space, applicants)
         points = surrogate_points(rows, owner, weights, request.n_options)
-        return Found(plans, write_options(self, applicants, plans, run.n_jobs, points))
+        return Found(plans, self.write_options(applicants, plans, run.n_jobs, points))
 
     def require_audits(self) -> None:
         """Raise: there is a surrogate for each applicant whom it plans for, and none to judge other plans by."""

@@ -23,7 +23,7 @@ from copa.planner.strategies.base import ROUNDING, out_of_reach
 from copa.planner.strategies.feature_map import FeatureMap
 from copa.planner.strategies.intervals import find_intervals
 from copa.planner.strategies.next_parameters import LEVEL, Chooser
-from copa.planner.strategies.options import Flags, Found, Options, write_options
+from copa.planner.strategies.options import Flags, Found, Options
 from copa.planner.strategies.parametric import Parametric
 from copa.planner.strategies.plausible import plausible_plans, training_rows
 from copa.plans.records import Intervals
@@ -92,7 +92,7 @@ class Linear(Parametric):
             quiet = run.silent()
             joint, changed = self._joint_plans(applicants, plans, options, request, quiet)
             if changed:
-                plans, options = joint, write_options(self, applicants, joint, run.n_jobs)
+                plans, options = joint, self.write_options(applicants, joint, run.n_jobs)
         return Found(plans, options)
 
     def explain(
@@ -170,7 +170,7 @@ class Linear(Parametric):
         floors, sought = np.full(len(applicants), self.floor), levels.copy()
         spare = np.zeros(len(applicants))
         plans = self._search(applicants, sought, floors, request, run)
-        options = write_options(self, applicants, plans, run.n_jobs)
+        options = self.write_options(applicants, plans, run.n_jobs)
         for _ in range(ATTEMPTS):
             owner, refused = options.owner, ~options.accepted
             scores = (options.points[:, None] @ self.model.theta)[:, 0]  # one product per row: the same in any batch
@@ -190,7 +190,7 @@ class Linear(Parametric):
             some = replace(some, slack=some.slack - spare[rows, None])
             again = self._search(some, sought[rows], floors[rows], request, run.silent())
             plans = plans.replaced(rows, again)
-            options = write_options(self, applicants, plans, run.n_jobs)
+            options = self.write_options(applicants, plans, run.n_jobs)
         return plans, options
 
     def _search(

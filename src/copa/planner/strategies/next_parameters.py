@@ -17,15 +17,12 @@ from copa.models.refits.rare_levels import spread_rare_levels
 from copa.models.refits.refits import PROBING, Refits, can_batch, refit_parameters
 from copa.models.refits.reliability import confidence_radius, reliability
 from copa.planner.settings import FitSettings
-from copa.planner.strategies.applicants import reference_applicants
 from copa.theory.sets import WeightMoments
 from copa.theory.sets.ambiguity import COVARIANCE, AmbiguitySet
 from copa.theory.sets.location_set import LocationSet
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from copa.planner.strategies.parametric import Parametric
 
 N_REFITS = 1000  # refits on halves where nothing is said and they are refitted together
 N_SLOW_REFITS = 120  # and where they are refitted one by one
@@ -152,29 +149,23 @@ def _retrained(model: LinearModel, encoded: Array, labels: Any, settings: FitSet
     return WeightMoments.from_samples(refits)
 
 
-def estimate_reliability(strategy: "Parametric", refits: Refits, X: "pd.DataFrame") -> float:
+def estimate_reliability(choose: Chooser, ambiguity: AmbiguitySet, halves: Array) -> float:
     """Let halves of the data choose rows for declined applicants, and ask the other halves.
 
     Parameters
     ----------
-    strategy : Parametric
-        With the set of the rule, around today's parameters.
-    refits : Refits
-        Complementary halves stand next to each other.
-    X : DataFrame
-        The training data.
+    choose : callable
+    ambiguity : AmbiguitySet
+        The set of the rule, around today's parameters.
+    halves : ndarray of shape (K, D)
+        Refits; complementary ones stand next to each other.
     """
-    applicants = reference_applicants(strategy, X, N_REFERENCES)
-    if len(applicants) == 0:
-        return 0.0  # nobody is declined: nothing is known of what a choice is worth
-    choose = strategy.chooser(applicants)
-    today = replace(strategy.parameters, radius=RADIUS)
+    ambiguity, doubled = replace(ambiguity, radius=RADIUS), 2.0 * ambiguity.cov
     chosen_by, asked = [], []
-    splits = range(0, 2 * N_SPLITS, 2)
-    for first in counting(splits, "judging how reliable today's model is", N_SPLITS, "splits"):
-        own, other = refits.halves[first], refits.halves[first + 1]
-        points = choose(replace(today, mean=own, cov=2.0 * today.cov, drift=2.0 * today.cov))
-        chosen_by.append(points @ own)
+    for first in counting(range(0, 2 * N_SPLITS, 2), "judging how reliable today's model is", N_SPLITS, "splits"):
+        half, other = halves[first], halves[first + 1]
+        points = choose(replace(ambiguity, mean=half, cov=doubled, drift=doubled))
+        chosen_by.append(points @ half)
         asked.append(points @ other)
     return reliability(np.concatenate(chosen_by), np.concatenate(asked))
 

@@ -1,6 +1,6 @@
 """Options that a strategy found: rows, and what the model in force says of them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,14 +11,9 @@ from copa.data.schema.columns import ReadTable
 from copa.models.base import Model
 from copa.planner.search._kernels.arguments import FoundPlans
 from copa.planner.search.problem import ActionSpace
-from copa.planner.search.regions import as_written, read_regions
-from copa.planner.search.rows import write_rows
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from copa.planner.strategies.applicants import Applicants
-    from copa.planner.strategies.base import Strategy
 
 Flags = npt.NDArray[np.bool_]
 
@@ -74,7 +69,7 @@ class Options:
         names = ("owner", "points", "effort", "change_effort")
         arrays = {name: getattr(self, name)[flags] for name in names}
         rows = self.rows.take(np.flatnonzero(flags), renumbered=True)
-        return Options(model=self.model, rows=rows, space=self.space, **arrays)
+        return replace(self, rows=rows, **arrays)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,42 +90,7 @@ class Found:
     fidelity: Array | None = None
 
 
-def write_options(
-    strategy: "Strategy",
-    applicants: "Applicants",
-    plans: FoundPlans,
-    n_jobs: int | None,
-    points: Array | None = None,
-) -> Options:
-    """Write the options of plans out as rows, and evaluate each; `points` (M, D) replace those of the strategy."""
-    owner, option = plans.positions
-    space, regions, rows = strategy.space, applicants.regions.take(owner), plans.options[owner, option]
-    written = write_rows(space, applicants.table, applicants.regions, owner, rows)
-    effort = space.effort(regions, rows)
-    change_effort = _in_table(space, written.frame, space.change_efforts(regions, rows))
-    if points is None:
-        points = strategy.points(written, owner, plans.options.shape[1], n_jobs)
-    return Options(strategy.model, written, owner, points, effort, change_effort, space)
-
-
-def read_options(
-    strategy: "Strategy",
-    origins: "pd.DataFrame | ReadTable",
-    rows: "pd.DataFrame | ReadTable",
-    owner: Indices,
-    n_options: int,
-    n_jobs: int | None,
-    encoded: Array | None = None,
-) -> Options:
-    """Evaluate rows that someone else made for the applicants in `origins`; the others as in `Strategy.points`."""
-    space, table = strategy.space, ReadTable.of(rows)
-    written = as_written(space, read_regions(space, origins).take(owner), table)
-    effort, change_effort = space.effort(*written), _in_table(space, table.frame, space.change_efforts(*written))
-    points = strategy.points(table, owner, n_options, n_jobs, encoded)
-    return Options(strategy.model, table, owner, points, effort, change_effort, space)
-
-
-def _in_table(space: ActionSpace, table: "pd.DataFrame", efforts: Array) -> Array:
+def in_table(space: ActionSpace, table: "pd.DataFrame", efforts: Array) -> Array:
     """Efforts of the columns of a space (M, F) in the columns of a table, (M, C): 0 where a column is not in it."""
     placed = np.zeros((len(table), table.shape[1]))
     placed[:, [table.columns.get_loc(feature.name) for feature in space.columns]] = efforts

@@ -22,9 +22,10 @@ from copa.models.refits.rare_levels import without_unknown_levels
 from copa.planner.search.problem import ActionSpace, Linearisation
 from copa.planner.search.ranges import medians, read_medians
 from copa.planner.settings import FitSettings
-from copa.planner.strategies.applicants import Applicants
+from copa.planner.strategies.applicants import Applicants, declined_rows
 from copa.planner.strategies.base import OtherModelError, Strategy
 from copa.planner.strategies.next_parameters import (
+    N_REFERENCES,
     Chooser,
     confidence_words,
     estimate_reliability,
@@ -99,7 +100,11 @@ class Parametric(Strategy):
         )
         if later.ambiguity is not None:
             return strategy
-        b = estimate_reliability(strategy, known.refits, X)
+        references = X.iloc[declined_rows(schema, model, X, N_REFERENCES)].reset_index(drop=True)
+        b = 0.0  # where nobody is declined, nothing is known of what a choice is worth
+        if len(references):
+            chooser = strategy.chooser(strategy.read_applicants(references))
+            b = estimate_reliability(chooser, known.ambiguity, known.refits.halves)
         strategy = strategy.with_set(shrunk(known.ambiguity, b, later.confidence))
         source = confidence_words(later.confidence, b, known.refits)
         return replace(strategy, reliability=b, confidence=later.confidence, radius_source=source)

@@ -15,7 +15,7 @@ from copa.planner.settings import Execution
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.base import Strategy
 from copa.planner.strategies.linear import Linear, explain_shortfall
-from copa.planner.strategies.options import Found, write_options
+from copa.planner.strategies.options import Found
 from copa.plans.request import PlanRequest
 from copa.theory.objective.build import build_plans
 
@@ -51,7 +51,7 @@ class Weighted(Linear):
             found = self.nearest_rows(here, owner, points, run, margin=request.margin)
             plans = plans.replaced(some, as_plans(found, owner, len(some), n_options))
             run.advance(len(some))
-        return Found(plans, write_options(self, applicants, plans, run.n_jobs))
+        return Found(plans, self.write_options(applicants, plans, run.n_jobs))
 
     def explain(
         self, applicants: Applicants, plans: FoundPlans, levels: Array, request: PlanRequest, run: Execution

@@ -18,7 +18,6 @@ from copa.planner.search.nearest import find_nearest_rows
 from copa.planner.search.neighbourhood import Draws, rows_around, rows_between
 from copa.planner.search.rows import relaxed_rows, write_rows
 from copa.planner.search.run import Goals, price_multipliers, search_plans
-from copa.planner.strategies.applicants import Applicants
 from oracle.exhaustive_menus import places_of
 from oracle.tiny_problems import TinyProblem
 
@@ -92,7 +91,7 @@ class Searcher:
         )
         self.fitted = planner.fit(problem.table).strategy_
         self.space, self.floor = self.fitted.space, self.fitted.floor
-        self.applicants = Applicants.read(self.fitted, problem.applicants)
+        self.applicants = self.fitted.read_applicants(problem.applicants)
 
     def __len__(self) -> int:
         return len(self.applicants)
@@ -146,7 +145,7 @@ class Searcher:
     def between(self, answers: list[Answer], share: float) -> list[pd.DataFrame]:
         """Rows that are a share of the way from each applicant to the first option of its plan."""
         options = pd.concat([a.rows.iloc[:1] for a in answers], ignore_index=True)
-        there = Applicants.read(self.fitted, options).regions.own
+        there = self.fitted.read_applicants(options).regions.own
         shape = (len(answers), len(self.space.categorical))
         order = np.linspace(0.1, 0.9, shape[0] * shape[1]).reshape(shape)
         between = rows_between(self.space, self.applicants.regions, there, np.full(len(answers), share), order)
@@ -159,7 +158,7 @@ class Searcher:
 
     def sums_of_moves(self, rows: pd.DataFrame, owner: np.ndarray) -> np.ndarray:
         """Rows as the search sees them: the applicant's, plus what each change adds, (M, D)."""
-        there, here = Applicants.read(self.fitted, rows).regions.own, self.applicants.take(owner)
+        there, here = self.fitted.read_applicants(rows).regions.own, self.applicants.take(owner)
         return relaxed_rows(self.fitted.linearisation, here.regions, here.encoded, there)
 
     def _goals(self, level: float, n: int) -> Goals:
