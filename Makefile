@@ -4,15 +4,21 @@ VENV := .venv
 BIN := $(VENV)/bin
 # One BLAS thread per process: the work is many small problems, and the tests already run two processes.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
+PYTEST := $(ONE_THREAD) $(BIN)/python -m pytest
 
-.PHONY: demo test test-random test-jit kernels test-slow test-spark test-postgres test-mlflow test-lowest test-lowest-quick test-pythons mutants lint types contract unit docs bench reproduce constraints house clean
+.PHONY: demo test test-all test-random test-jit kernels test-slow test-spark test-postgres test-mlflow test-lowest test-lowest-quick test-pythons mutants lint types contract unit docs bench reproduce constraints house clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/copa demo
 
 test: $(VENV)/.test
-	$(MAKE) -j2 lint types contract docs
+	$(MAKE) -j2 lint types contract
 	$(MAKE) unit
+
+# Everything that is not slow: also the pages, the site, the browser, and the packages that few tests need.
+test-all: $(VENV)/.all $(VENV)/axe
+	$(MAKE) test
+	$(PYTEST) -n 2 --dist worksteal -m 'extended and not slow' --complete
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -24,14 +30,14 @@ types: $(VENV)/.test
 contract: $(VENV)/.test
 	$(BIN)/lint-imports
 
-unit: $(VENV)/.test $(VENV)/axe
+unit: $(VENV)/.test
 	$(BIN)/python scripts/kernel_library || $(BIN)/copa warm-up
-	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal
+	$(PYTEST) -n 2 --dist worksteal
 
 # The same tests in random order, with examples of hypothesis that no run had before; SEED=... repeats a run.
 test-random: SEED := $(or $(SEED),$(shell date +%s))
-test-random: $(VENV)/.test $(VENV)/axe
-	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal --hypothesis-profile=random --hypothesis-seed=$(SEED) --shuffle=$(SEED)
+test-random: $(VENV)/.all $(VENV)/axe
+	$(PYTEST) -n 2 --dist worksteal -m 'not slow' --hypothesis-profile=random --hypothesis-seed=$(SEED) --shuffle=$(SEED)
 
 # The library of compiled kernels, anew where a kernel has changed; the installation above has built it once.
 kernels: $(VENV)/.test
@@ -39,17 +45,17 @@ kernels: $(VENV)/.test
 
 # The same tests with kernels that Numba compiles on first use, as where there is no library.
 test-jit: export COPA_KERNELS := jit
-test-jit: $(VENV)/.test $(VENV)/axe
+test-jit: $(VENV)/.all $(VENV)/axe
 	$(BIN)/copa warm-up
-	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal
+	$(PYTEST) -n 2 --dist worksteal -m 'not slow'
 
-test-slow: $(VENV)/.test
-	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m slow
+test-slow: $(VENV)/.all $(VENV)/axe
+	$(PYTEST) -n 2 -m slow
 
 # On Spark itself, which takes half a gigabyte and Java; it stays in .venv, where `make test-slow` finds it too.
-test-spark: $(VENV)/.test
+test-spark: $(VENV)/.all
 	$(BIN)/python -m pip install -q 'pyspark>=4.0'
-	$(ONE_THREAD) $(BIN)/python -m pytest -m slow tests/e2e/test_spark.py
+	$(PYTEST) -m slow tests/e2e/test_spark.py
 
 # The page on MLflow, in an environment of its own: MLflow asks for an older pyarrow than the newest.
 test-mlflow: .venv-mlflow/.test
@@ -62,7 +68,7 @@ test-mlflow: .venv-mlflow/.test
 
 # The ledger against a PostgreSQL server on a temporary directory and port; skipped, with the reason, where there is none.
 test-postgres: $(VENV)/.test
-	$(ONE_THREAD) $(BIN)/python -m pytest -k postgresql -m 'slow or not slow' tests/unit/promises
+	$(PYTEST) -k postgresql -m 'slow or not slow' tests/unit/promises
 
 # The lowest versions that pyproject.toml declares, on the lowest Python. Warnings are as a user has them: Python's own
 # rules, here and in the processes that tests start, and none is an error, for packages of that age warn about each other;
@@ -72,8 +78,8 @@ LOWEST := .venv-lowest
 TEST_LOWEST := $(ONE_THREAD) COPA_KERNELS=jit PYTHONWARNINGS=ignore::DeprecationWarning NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/kernels \
   $(LOWEST)/bin/python -m pytest -o 'filterwarnings=error::FutureWarning:copa\.'
 
-test-lowest: $(LOWEST)/.test
-	$(TEST_LOWEST) -n 2 --ignore-glob='*/e2e/test_doc*.py' --ignore=tests/e2e/test_examples.py
+test-lowest: $(LOWEST)/.all
+	$(TEST_LOWEST) -n 2 -m 'not slow' --ignore-glob='*/e2e/test_doc*.py' --ignore=tests/e2e/test_examples.py
 
 test-lowest-quick: $(LOWEST)/.quick
 	$(TEST_LOWEST) tests/floors
@@ -93,10 +99,10 @@ constraints: $(VENV)/.test
 house: $(VENV)/.runtime
 	$(BIN)/python scripts/house.py --crossed
 
-mutants: $(VENV)/.test
+mutants: $(VENV)/.all
 	$(ONE_THREAD) $(BIN)/python tests/run_mutants.py
 
-docs: $(VENV)/.test
+docs: $(VENV)/.all
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 bench: $(VENV)/.bench
@@ -116,27 +122,31 @@ $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
 	touch $@ $(VENV)/.runtime
 
+$(VENV)/.all: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test-all]'
+	touch $@ $(VENV)/.test $(VENV)/.runtime
+
 # For the accessibility checks of the browser tests, which are skipped without it.
 $(VENV)/axe: | $(VENV)/bin/python
 	-npm install --silent --no-save --no-package-lock --prefix $@ axe-core
 
-$(VENV)/.bench: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,baselines]'
+$(VENV)/.bench: $(VENV)/.all
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test-all,baselines]'
 	touch $@
 
 $(LOWEST)/bin/python:
 	"$$(.ci/python-of 3.11)" -m venv $(LOWEST)
 
 # pip also builds COPA with the constraints it finds in its environment; newer ones look for their own name of it.
-$(LOWEST)/.quick $(LOWEST)/.test: export PIP_CONSTRAINT := $(CURDIR)/constraints-lowest.txt
-$(LOWEST)/.quick $(LOWEST)/.test: export PIP_BUILD_CONSTRAINT := $(CURDIR)/constraints-lowest.txt
+$(LOWEST)/.quick $(LOWEST)/.all: export PIP_CONSTRAINT := $(CURDIR)/constraints-lowest.txt
+$(LOWEST)/.quick $(LOWEST)/.all: export PIP_BUILD_CONSTRAINT := $(CURDIR)/constraints-lowest.txt
 
 $(LOWEST)/.quick: constraints-lowest.txt | $(LOWEST)/bin/python
 	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[cli]' pytest
 	touch $@
 
-$(LOWEST)/.test: constraints-lowest.txt | $(LOWEST)/bin/python
-	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+$(LOWEST)/.all: constraints-lowest.txt | $(LOWEST)/bin/python
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[test-all]'
 	touch $@ $(LOWEST)/.quick
 
 .PRECIOUS: .venv-3.%/.quick

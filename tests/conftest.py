@@ -1,13 +1,15 @@
 import random
+import re
 from collections import Counter
 from itertools import groupby
 
 import pytest
 
-from e2e.browser_pages import NO_AXE, NO_BROWSER
+from e2e.browser_pages import NO_AXE, NO_BROWSER, close_browser
 from postgres_server import NO_POSTGRES
 
 with_commands = (NO_BROWSER, NO_AXE, NO_POSTGRES)  # reasons to skip a test that say how to install what it needs
+NEVER_INSTALLED = re.compile(r"MLflow|torch|SBAcase")  # in reasons to skip a test: no extra for tests brings these
 
 try:
     from hypothesis import HealthCheck, settings
@@ -23,6 +25,7 @@ else:
 
 def pytest_addoption(parser):
     parser.addoption("--shuffle", type=int, metavar="SEED", help="run modules, and the tests of each, in random order")
+    parser.addoption("--complete", action="store_true", help="fail where a test is skipped for want of a package")
 
 
 def pytest_report_header(config):
@@ -42,6 +45,29 @@ def pytest_collection_modifyitems(config, items):
     for tests in modules:
         draw.shuffle(tests)
     items[:] = [test for tests in modules for test in tests]
+
+
+def complete(report, config):
+    """Turn a skip for want of a package of `make test-all` into a failure, with --complete."""
+    if config.getoption("complete") and report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2].removeprefix("Skipped: ")
+        if reason not in with_commands and not NEVER_INSTALLED.search(reason):
+            report.outcome, report.longrepr = "failed", f"skipped, which --complete does not allow: {reason}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    return complete((yield), item.config)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    return complete((yield), collector.config)
+
+
+def pytest_sessionfinish():
+    close_browser()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -70,7 +70,7 @@ def read_mutants(path: Path = LIST) -> list[Mutant]:
 
 def run_tests(sources: Path, tests: list[str], log: Path, time_limit: float | None = None) -> int:
     """Run tests against a copy of the sources; return pytest's exit code, that of a failure if the time is up."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not slow"]
     settings = {
         "PYTHONPATH": str(sources),
         "OPENBLAS_NUM_THREADS": "1",

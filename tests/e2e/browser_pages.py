@@ -2,6 +2,8 @@
 
 import shutil
 from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,23 +16,49 @@ AXE = Path(__file__).parents[2] / ".venv" / "axe" / "node_modules" / "axe-core" 
 DESK, HAND = (1280, 900), (390, 844)
 
 
-@contextmanager
-def opened(report, size=DESK, *, scripts=True, dark=False):
-    """Open a page, a file or an address; close the browser in the end, whatever happens."""
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
+in_a_browser = [
+    pytest.mark.extended,
+    pytest.mark.skipif(find_spec("selenium") is None, reason="selenium is not installed: pip install selenium"),
+    pytest.mark.skipif(not (CHROMIUM and DRIVER), reason=NO_BROWSER),
+]
+
+
+@cache
+def chromium():
+    """The browser of this process: each page has a tab of its own."""
+    from selenium import webdriver
+
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    return webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+
+
+def close_browser():
+    """Close the browser, if there is one."""
+    if chromium.cache_info().currsize:
+        chromium().quit()
+        chromium.cache_clear()
+
+
+@contextmanager
+def opened(page, size=DESK, *, scripts=True, dark=False):
+    """Open a page, a file or an address; close its tab in the end, whatever happens."""
+    browser = chromium()
+    tab = browser.current_window_handle
+    browser.switch_to.new_window("tab")
     try:
+        for log in ("browser", "performance"):
+            browser.get_log(log)  # of earlier pages
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not scripts})
         show_at(browser, size, dark=dark)
-        browser.get(report if isinstance(report, str) else report.as_uri())
+        browser.get(page if isinstance(page, str) else page.as_uri())
         yield browser
     finally:
-        browser.quit()
+        browser.close()
+        browser.switch_to.window(tab)
 
 
 def show_at(browser, size, *, dark=False):

@@ -20,6 +20,7 @@ dask = pytest.importorskip("dask", reason="needs Dask: pip install 'copa-recours
 # Imported before a test changes its settings: to undo a change of what was not there yet would remove them all.
 pytest.importorskip("distributed", reason="needs Dask: pip install 'copa-recourse[dask]'")
 psutil = pytest.importorskip("psutil", reason="comes with Dask: pip install 'copa-recourse[dask]'")
+pytestmark = pytest.mark.extended
 N_APPLICANTS = 300
 MANY = int(
     os.environ.get("COPA_MANY_APPLICANTS", "10000")

@@ -2,7 +2,6 @@
 
 import json
 
-import dice_ml
 import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer
@@ -13,8 +12,12 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import copa
 from copa.plans.external import read_plans
 
-# dice-ml calls pandas in ways that pandas has announced to change. What it warns of is not ours.
-pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame:DeprecationWarning")
+dice_ml = pytest.importorskip("dice_ml", reason="needs dice-ml: pip install dice-ml")
+pytestmark = [
+    pytest.mark.extended,
+    # dice-ml calls pandas in ways that pandas has announced to change. What it warns of is not ours.
+    pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame:DeprecationWarning"),
+]
 
 OUTCOME = "good"
 N_OPTIONS = 3

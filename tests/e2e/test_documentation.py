@@ -31,6 +31,7 @@ def snippets(page: str) -> list[tuple[str, str]]:
 
 
 WITH_SNIPPETS = [page for page in PAGES if any(own == "python" for own, _ in snippets(page))]
+READ_FIRST = ("README.md", "docs/index.md", "docs/promises.md")  # the others run in `make test-all`
 
 
 def commands(page: str) -> list[list[str]]:
@@ -39,7 +40,9 @@ def commands(page: str) -> list[list[str]]:
     return [shlex.split(line, comments=True) for line in lines if line.startswith("copa ")]
 
 
-@pytest.mark.parametrize("page", WITH_SNIPPETS)
+@pytest.mark.parametrize(
+    "page", [page if page in READ_FIRST else pytest.param(page, marks=pytest.mark.extended) for page in WITH_SNIPPETS]
+)
 def test_snippets_run_and_print_what_is_shown(page):
     run_snippets(page, snippets(page))
 

@@ -13,6 +13,7 @@ from e2e.test_documentation import ROOT, SERVED, blocks
 from unit.planner import loans
 from unit.service import banks
 
+pytestmark = pytest.mark.extended
 PAGE = "docs/service.md"
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import copa
 
+pytestmark = pytest.mark.extended
 ROOT = Path(__file__).parents[2]
 # What a browser fetches by itself: scripts, styles, pictures, fonts. A link that a reader may follow is none of these.
 FETCHED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}

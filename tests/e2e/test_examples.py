@@ -1,6 +1,5 @@
 """Every example runs without a warning and prints what the page shows."""
 
-import importlib.util
 import re
 import subprocess
 import sys
@@ -9,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.extended
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "examples.md"
 OUTPUTS = ROOT / "docs" / "examples"
 EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("*.py"))
-NEEDS = {"audit_dice": "dice_ml"}
 LONGEST = 65  # lines: an example fits a screen
 
 
@@ -30,8 +29,6 @@ def run(tmp_path_factory):
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_prints_what_the_page_shows(name, run):
-    if name in NEEDS and importlib.util.find_spec(NEEDS[name]) is None:
-        pytest.skip(f"needs {NEEDS[name]}")
     _, ended = run(name)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout == (OUTPUTS / f"{name}.txt").read_text(encoding="utf-8")

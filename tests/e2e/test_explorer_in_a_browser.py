@@ -5,25 +5,8 @@ import json
 
 import pytest
 
-from e2e.browser_pages import (
-    CHROMIUM,
-    DESK,
-    DRIVER,
-    HAND,
-    NO_BROWSER,
-    accessibility_findings,
-    enter,
-    find,
-    opened,
-    show_at,
-)
-
-pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
-for needed in ("fastapi", "uvicorn", "httpx"):
-    pytest.importorskip(needed, reason=f"{needed} is not installed: pip install 'copa-recourse[serve]' httpx")
-pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason=NO_BROWSER)
-
-from e2e.explorer_pages import (  # noqa: E402 - needs what was looked for above
+from e2e.browser_pages import DESK, HAND, accessibility_findings, enter, find, in_a_browser, opened, show_at
+from e2e.explorer_pages import (
     EVIL,
     NAMES,
     ODD,
@@ -39,6 +22,7 @@ from e2e.explorer_pages import (  # noqa: E402 - needs what was looked for above
     until,
 )
 
+pytestmark = in_a_browser
 BOTH = pytest.mark.parametrize("size", [DESK, HAND], ids=["desk", "hand"])
 
 

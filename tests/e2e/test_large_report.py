@@ -3,14 +3,12 @@
 import pytest
 
 from benchmarks import report
-from e2e.browser_pages import CHROMIUM, DRIVER, NO_BROWSER
+from e2e.browser_pages import in_a_browser
 
-pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
-pytest.importorskip("plotly", reason="plotly is not installed: pip install plotly")
+pytestmark = in_a_browser
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not (CHROMIUM and DRIVER), reason=NO_BROWSER)
 def test_twenty_thousand_applicants_open_in_three_seconds_and_filter_in_a_third_of_one(tmp_path):
     measured = report.measure(report.many_plans(report.N_APPLICANTS), tmp_path / "many.html")
     assert measured.missed() == []

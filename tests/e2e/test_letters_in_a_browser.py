@@ -7,11 +7,9 @@ import pytest
 
 from copa.cli.demo import _prepare
 from copa.report.letters import LetterSettings, LetterWriter
-from e2e.browser_pages import CHROMIUM, DRIVER, NO_BROWSER
+from e2e.browser_pages import HAND, in_a_browser, opened, show_at
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
-
-pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason=NO_BROWSER)
+pytestmark = in_a_browser
 
 PAPER = {"A4": (8.27, 11.69), "Letter": (8.5, 11.0)}  # inches
 
@@ -27,13 +25,8 @@ def letters():
 
 @pytest.fixture(scope="module")
 def browser():
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
-        options.add_argument(argument)
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    yield driver
-    driver.quit()
+    with opened("about:blank") as browser:
+        yield browser
 
 
 def test_every_letter_of_the_demo_is_printed_on_one_page(browser, letters, tmp_path):
@@ -51,8 +44,6 @@ def test_every_letter_of_the_demo_is_printed_on_one_page(browser, letters, tmp_p
 
 def test_a_letter_fits_a_hand(browser, letters, tmp_path):
     html, _ = letters[0].save(tmp_path)
-    browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride", {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
-    )
+    show_at(browser, HAND)
     browser.get(html.as_uri())
-    assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= HAND[0]

@@ -9,6 +9,7 @@ from e2e.command_runs import copa, fit_bank, write_bank
 from e2e.page_blocks import blocks_under, run_in_shell
 from unit.planner import loans
 
+pytestmark = pytest.mark.extended
 PAGE = "docs/operations.md"
 
 

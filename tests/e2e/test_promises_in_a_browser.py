@@ -2,28 +2,12 @@
 
 import pytest
 
-from e2e.browser_pages import (
-    CHROMIUM,
-    DESK,
-    DRIVER,
-    HAND,
-    NO_BROWSER,
-    accessibility_findings,
-    enter,
-    find,
-    opened,
-    show_at,
-)
+from copa._core.words import rounded_down
+from copa.promises import Ledger
+from e2e.browser_pages import DESK, HAND, accessibility_findings, enter, find, in_a_browser, opened, show_at
+from e2e.explorer_pages import EVIL, Asker, bank_settings, click, give_token, odd_bank, served, until
 
-pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
-for needed in ("fastapi", "uvicorn", "httpx", "sqlalchemy"):
-    pytest.importorskip(needed, reason=f"{needed} is not installed: pip install 'copa-recourse[serve,ledger]' httpx")
-pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason=NO_BROWSER)
-
-from copa._core.words import rounded_down  # noqa: E402 - needs what was looked for above
-from copa.promises import Ledger  # noqa: E402
-from e2e.explorer_pages import EVIL, Asker, bank_settings, click, give_token, odd_bank, served, until  # noqa: E402
-
+pytestmark = in_a_browser
 READ = "document.querySelector('#panels > section') && !document.querySelector('#panels > [aria-busy]')"
 
 

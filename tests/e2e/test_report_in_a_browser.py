@@ -21,12 +21,10 @@ from copa.plans.units import heading, value_text
 from copa.plans.wording import MEANINGS, percent, ranges_words, rates_words, rounded_radius
 from copa.report import write_report
 from copa.report.builder import list_order
-from e2e.browser_pages import CHROMIUM, DESK, DRIVER, HAND, NO_BROWSER, accessibility_findings, enter, find, opened
+from e2e.browser_pages import DESK, HAND, accessibility_findings, enter, find, in_a_browser, opened
 from waiting import wait_until
 
-pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
-pytest.importorskip("plotly", reason="plotly is not installed: pip install plotly")
-pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason=NO_BROWSER)
+pytestmark = in_a_browser
 
 EVIL = "<b>&amp;</b><img src=x onerror=alert(1)>"
 ODD = [EVIL, "</script>", 'Müller, "Jürgen"', "名前", "O'Neil \u202e", "  two  spaces ", "42"]

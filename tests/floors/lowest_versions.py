@@ -11,7 +11,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "constraints-lowest.txt"
-TOOLS = {"docs", "test"}  # extras that the library never imports: tests run with the newest tools
+TOOLS = {"docs", "test", "test-all"}  # extras that the library never imports: tests run with the newest tools
 HEADER = "# The lowest versions that pyproject.toml declares; written by `make constraints`.\n"
 
 

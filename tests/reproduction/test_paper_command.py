@@ -8,6 +8,8 @@ from reproduction import command
 from reproduction.pages.about import about_section
 from reproduction.settings import Settings
 
+pytestmark = pytest.mark.extended
+
 
 @pytest.fixture
 def app(monkeypatch, tiny):

@@ -9,6 +9,8 @@ from reproduction.experiments import figures
 from reproduction.methods.dice import linear_layer, write_plan
 from reproduction.pages import figures as figure_pages
 
+pytestmark = pytest.mark.extended
+
 
 def test_no_random_future_leaves_the_bounds(session):
     found = figures.run_radius(session)

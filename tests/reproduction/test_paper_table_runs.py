@@ -12,6 +12,8 @@ from reproduction.methods.copa import Copa
 from reproduction.methods.single_option import Wachter
 from reproduction.pages import comparison
 
+pytestmark = pytest.mark.extended
+
 
 def test_measures_follow_the_definitions_of_the_paper(german):
     plans = Copa(0.5, 5.0).plans(german)

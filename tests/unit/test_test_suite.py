@@ -40,8 +40,9 @@ def test_no_example_is_timed_or_remembered(pytestconfig):
     assert settings.default.derandomize == (pytestconfig.getoption("--hypothesis-profile") != "random")
 
 
+@pytest.mark.extended
 def test_tests_that_lack_a_browser_are_counted_in_one_of_the_last_lines_with_the_command_that_installs_it(tmp_path):
-    lines = run("-n", "2", "tests/e2e/test_letters_in_a_browser.py", PATH=str(tmp_path))
+    lines = run("-n", "2", "-m", "extended", "tests/e2e/test_letters_in_a_browser.py", PATH=str(tmp_path))
     (number,) = re.findall(r"(\d+) skipped", lines[-1])
     assert lines[-2].startswith(f"{number} tests were skipped: Chromium and its chromedriver are not installed")
     assert "apt-get install chromium chromium-driver" in lines[-2]
@@ -55,3 +56,18 @@ def test_a_seed_gives_an_order_of_the_tests():
     assert first == order(1)
     assert first != other
     assert sorted(first) == sorted(other)
+
+
+def test_a_missing_package_fails_a_complete_run_and_a_missing_browser_does_not(tmp_path):
+    skip = "import pytest\npytest.importorskip('no_such_package')\n"
+    (tmp_path / "test_one.py").write_text(skip)
+    (tmp_path / "test_other.py").write_text(
+        "import pytest\nfrom e2e.browser_pages import NO_BROWSER\n"
+        "def test_package():\n    pytest.importorskip('no_such_package')\n"
+        "@pytest.mark.skipif(True, reason=NO_BROWSER)\ndef test_browser():\n    pass\n"
+    )
+    words = ("-p", "conftest", "--continue-on-collection-errors", str(tmp_path))
+    assert re.search(r" 3 skipped in", run(*words, PYTHONPATH=str(TESTS))[-1])
+    lines = run(*words, "--complete", PYTHONPATH=str(TESTS))
+    assert re.search(r" 1 failed, 1 skipped, 1 error in", lines[-1])
+    assert sum("--complete does not allow: could not import 'no_such_package'" in line for line in lines) == 2

@@ -29,7 +29,7 @@ def boosted(library, name, **settings):
     return getattr(pytest.importorskip(library), name)(n_estimators=10, **settings)
 
 
-MODELS = {
+OWN = {
     "logistic": loans.pipeline,
     "ridge": lambda: loans.pipeline(RidgeClassifier()),
     "calibrated": lambda: loans.pipeline(CalibratedClassifierCV(LogisticRegression(), ensemble=False)),
@@ -42,14 +42,16 @@ MODELS = {
     "boosting": lambda: loans.pipeline(GradientBoostingClassifier(n_estimators=20, random_state=0)),
     "histograms": lambda: loans.pipeline(HistGradientBoostingClassifier(max_iter=10, random_state=0)),
     "neighbours": lambda: loans.pipeline(KNeighborsClassifier()),
+}
+OTHERS = {
     "xgboost": lambda: loans.pipeline(boosted("xgboost", "XGBClassifier")),
     "lightgbm": lambda: loans.pipeline(boosted("lightgbm", "LGBMClassifier", verbose=-1)),
 }
 
 
-@pytest.fixture(params=MODELS)
+@pytest.fixture(params=[*OWN, *(pytest.param(name, marks=pytest.mark.extended) for name in OTHERS)])
 def estimator(request):
-    return MODELS[request.param]().fit(TABLE, LABELS)
+    return (OWN | OTHERS)[request.param]().fit(TABLE, LABELS)
 
 
 def taken(estimator):

@@ -134,6 +134,7 @@ def test_refits_of_every_kind_come_back(classifier, tmp_path):
             np.testing.assert_array_equal(one.scores(people), other.scores(people))
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
 def test_boosting_by_others_comes_back_because_its_owner_brings_the_types(library, tmp_path):
     module = pytest.importorskip(library)

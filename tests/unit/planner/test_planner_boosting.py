@@ -14,6 +14,7 @@ from copa.models.refits.score_retraining import stopped_early
 from copa.planner.strategies.samples import UnwrittenRows
 from unit.planner.promises import Judge, _cell_faults, finite_cantelli
 
+pytestmark = pytest.mark.extended
 LIBRARIES = ("xgboost", "lightgbm")
 SETTINGS = {"later_models": copa.LaterModels(n_refits=8), "n_starts": 4, "n_options": 2, "guarantee": 0.6, "n_jobs": 1}
 N_TREES = 25

@@ -57,7 +57,7 @@ def expected():
     return planned(table, model, labels)[1]
 
 
-@pytest.mark.parametrize("kind", ["polars", "pyarrow"])
+@pytest.mark.parametrize("kind", [pytest.param("polars", marks=pytest.mark.extended), "pyarrow"])
 def test_any_table_gets_the_same_plans_and_tables_of_its_own_kind(kind, expected):
     table, labels = people()
     own = in_library(kind, table)

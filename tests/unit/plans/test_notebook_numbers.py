@@ -290,7 +290,7 @@ def test_the_summary_has_the_numbers_of_the_batch(batches):
             np.testing.assert_array_equal(frame[name], least)
 
 
-@pytest.mark.parametrize("backend", ["polars", "pyarrow"])
+@pytest.mark.parametrize("backend", [pytest.param("polars", marks=pytest.mark.extended), "pyarrow"])
 def test_tables_come_out_in_the_library_of_the_applicants(batches, backend):
     pytest.importorskip(backend)
     for batch in batches:

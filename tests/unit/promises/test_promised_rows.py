@@ -1,9 +1,9 @@
 import datetime as dt
 
 import pandas as pd
-import polars as pl
 import pytest
 
+from copa.data.tables.frames import as_backend
 from copa.exceptions import InvalidInputError
 from copa.promises import promised_rows
 from copa.promises.days import read_day
@@ -46,13 +46,13 @@ def test_a_table_from_a_csv_file_has_its_ids_in_the_first_column() -> None:
     assert rows.columns.tolist() == ["income", "job"]
 
 
-def test_rows_alone_are_promises_without_facts_also_of_polars() -> None:
+@pytest.mark.parametrize("library", ["pandas", "pyarrow"])
+def test_rows_alone_are_promises_without_facts_also_of_another_library(library: str) -> None:
     rows = ROWS.assign(status="married")  # one fact's name makes no facts
-    for table in (rows, pl.from_pandas(rows)):
-        promised = promised_rows(table)
-        assert promised.rows.columns.tolist() == ["income", "job", "status"]
-        assert promised.facts["status"].isna().all()
-        assert len(binding(promised)) == 2
+    promised = promised_rows(as_backend(rows, library))
+    assert promised.rows.columns.tolist() == ["income", "job", "status"]
+    assert promised.facts["status"].isna().all()
+    assert len(binding(promised)) == 2
 
 
 def test_labels_that_occur_twice_are_numbered() -> None:

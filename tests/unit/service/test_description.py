@@ -1,14 +1,16 @@
 """The OpenAPI description says what is answered: by name here, and by requests that nobody thought of."""
 
-import jsonschema
 import pytest
-import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from copa.promises import Ledger
 from copa.service import ServiceSettings, create_app
 from unit.service import banks
+
+schemathesis = pytest.importorskip("schemathesis")
+jsonschema = pytest.importorskip("jsonschema")
+pytestmark = pytest.mark.extended
 
 CHECKS = [
     schemathesis.checks.not_a_server_error,

@@ -8,7 +8,7 @@ import pytest
 import copa
 from copa.data.tables.frames import as_backend, as_pandas, backend_of, is_table
 
-KINDS = ("polars", "pyarrow")
+KINDS = (pytest.param("polars", marks=pytest.mark.extended), "pyarrow")
 CELLS = {"age": [30, 41], "debt": [0.5, None], "home": ["own", None], "married": [True, False]}
 
 
@@ -56,6 +56,7 @@ def test_what_is_no_table_is_said(value):
         as_pandas(value)
 
 
+@pytest.mark.extended
 def test_a_lazy_table_is_to_be_collected_first():
     lazy = pytest.importorskip("polars").LazyFrame({"a": [1]})
     with pytest.raises(copa.InvalidInputError, match=r"got LazyFrame; call its collect\(\) first"):

@@ -102,6 +102,7 @@ def test_a_share_is_a_share(share):
         keep_penalty_per_row(LogisticRegression(), share)
 
 
+@pytest.mark.extended
 def test_boosting_of_other_packages(credit):
     xgboost = pytest.importorskip("xgboost")
     lightgbm = pytest.importorskip("lightgbm")

@@ -12,6 +12,7 @@ from unit.planner import loans
 
 dd = pytest.importorskip("dask.dataframe", reason="needs Dask: pip install 'copa-recourse[dask]'")
 distributed = pytest.importorskip("distributed", reason="needs Dask: pip install 'copa-recourse[dask]'")
+pytestmark = pytest.mark.extended
 
 
 @pytest.fixture(scope="module")
