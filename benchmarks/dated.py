@@ -23,8 +23,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import copa
 from benchmarks.reporting import Row
 from benchmarks.timing import timed
-from copa.analysis.backtest import Backtest
-from copa.analysis.backtest_plans import Version, plan_as_of, read_versions
+from copa.analysis.backtest import Backtest, Version, plan_as_of, read_versions
 from copa.data.datasets import DatedLoans, make_dated
 
 N_QUARTERS, BREAK_AT, FIRST, HORIZON = 16, 12, 5, 4

@@ -1,26 +1,56 @@
-"""Plan as of each past version of a model, and ask the later ones."""
+"""Backtest: plan as of each past version of a model, and ask the later ones."""
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from copa._core.arrays import Flags
+from copa._core.arrays import Array, Flags
 from copa._core.progress import counting
 from copa._core.reading import read_count
-from copa.analysis.backtest_plans import Promises, Version, only_data, plan_as_of, read_versions, split_versions
+from copa._core.words import listed
 from copa.analysis.backtest_record import SPLITS, VERSIONS, Backtest
-from copa.exceptions import InvalidInputError, WeakModelWarning
-from copa.models.base import Model
-from copa.models.refits.versions import read_version, require_list, scores_of
+from copa.exceptions import CopaError, InvalidInputError, WeakModelWarning
+from copa.models.base import Model, best_of
+from copa.models.refits.penalty import keep_penalty_per_row
+from copa.models.refits.retraining import draw_with_both_classes, refit
+from copa.models.refits.versions import read_dated, read_version, refit_versions, require_list, scores_of
 from copa.planner.labels import weakness_of
-from copa.planner.later_models import read_later_models
+from copa.planner.later_models import Expected, LaterModels, read_later_models
+from copa.plans import PlanBatch
+from copa.theory.sets.ambiguity import AmbiguitySet, MomentBall
 
 __all__ = ["Backtest", "run_backtest"]
 
 N_APPLICANTS, N_SPLITS = 50, 10
+SMALLEST_LEVEL = 1e-4  # of a plan that is not robust: today's model must accept, and hardly more is asked
+N_REFITS = 20  # of such a plan, which hardly depends on them
+
+
+@dataclass(frozen=True, eq=False)
+class Version:
+    """A version of the model, fitted, and the data it was trained on."""
+
+    name: str
+    estimator: Any
+    features: pd.DataFrame
+    labels: Any
+
+
+@dataclass(frozen=True, eq=False)
+class PromisedOptions:
+    """M options that were promised as of a version."""
+
+    start: dict[str, Any]  # the row of `Backtest.starts`
+    position: int  # of the version
+    model: Model  # in force then
+    options: pd.DataFrame
+    owner: Any  # (M,)
+    centre: Array  # means of the options' scores in the ambiguity set, (M,)
+    reach: Array | None  # distances by which its radius lets them move, (M,); None for a set without a radius
 
 
 def run_backtest(  # noqa: PLR0913 - the settings of a backtest, all but the data by keyword
@@ -107,7 +137,7 @@ def run_backtest(  # noqa: PLR0913 - the settings of a backtest, all but the dat
         kind, pairs = VERSIONS, _disjoint_pairs(_first(first, last, n_versions) - 1, last, n_versions)
     starts = sorted({t for t, _ in pairs})
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", WeakModelWarning)  # the record says it, once
+        warnings.simplefilter("ignore", WeakModelWarning)  # the record names weak versions, once
         promised = {
             t: plan_as_of(planner, versions, t, n_applicants, dated=kind == VERSIONS)
             for t in counting(starts, "planning as of each version", len(starts), "versions")
@@ -119,8 +149,8 @@ def run_backtest(  # noqa: PLR0913 - the settings of a backtest, all but the dat
         versions=tuple(version.name for version in versions),
         guarantee=float(planner.guarantee),
         guarantee_for=whom,
-        weak=_weak_versions(versions, sorted({v for pair in pairs for v in pair}), promised[starts[0]].like),
-        starts=pd.DataFrame([made.start for made in promised.values()]),
+        weak=_weak_versions(versions, sorted({v for pair in pairs for v in pair}), promised[starts[0]].model),
+        starts=pd.DataFrame([options.start for options in promised.values()]),
         transitions=pd.DataFrame(
             [
                 _ask(versions[v], v, promised[t], whom)
@@ -138,16 +168,16 @@ def _first(first: int | None, horizon: int, n_versions: int) -> int:
 
 
 def _disjoint_pairs(begin: int, horizon: int, n_versions: int) -> list[tuple[int, int]]:
-    """Positions of an earlier and a later version, by start and horizon; pairs of one horizon follow each other.
+    """Return positions of an earlier and a later version, by start and horizon; those of one horizon do not overlap.
 
-    They are counted back from the newest version: which ones are asked must not depend on what they say.
+    They are counted back from the newest version: which versions are asked must not depend on their answers.
     """
     ends = [(h, v) for h in range(1, horizon + 1) for v in range(n_versions - 1, begin + h - 1, -h)]
     return sorted((v - h, v) for h, v in ends)
 
 
 def _weak_versions(versions: Sequence[Version], positions: Sequence[int], like: Model) -> tuple[str, ...]:
-    """Names of the versions that are no better than the more frequent answer."""
+    """Return the names of the versions that are no better than always giving the more frequent answer."""
     weak = []
     for v in positions:
         version = versions[v]
@@ -157,10 +187,10 @@ def _weak_versions(versions: Sequence[Version], positions: Sequence[int], like: 
     return tuple(weak)
 
 
-def _ask(version: Version, position: int, promised: Promises, whom: str) -> dict[str, Any]:
+def _ask(version: Version, position: int, promised: PromisedOptions, whom: str) -> dict[str, Any]:
     """Ask a version about the promises made as of an earlier one: a row of `Backtest.transitions`."""
     rows = promised.options
-    model = read_version(version.estimator, position + 1, rows.columns, promised.like)
+    model = read_version(version.estimator, position + 1, rows.columns, promised.model)
     try:
         accepted, scores = model.accepts(rows), scores_of(model, rows)
     except (ValueError, TypeError) as error:
@@ -182,7 +212,129 @@ def _ask(version: Version, position: int, promised: Promises, whom: str) -> dict
 
 
 def _held(accepted: Flags, owner: Any, whom: str) -> Flags:
-    """Return whether what was promised holds: of each option, or of all or any options of a plan."""
+    """Return which promises hold: of each option, or of all or any options of a plan."""
     if whom == "each":
         return accepted
     return np.asarray(pd.Series(accepted).groupby(owner).agg(whom), dtype=bool)
+
+
+def only_data(given: Sequence[Any]) -> tuple[Any, Any]:
+    """Return the one set of training data that was given; an error says what is needed."""
+    if not given:
+        raise InvalidInputError(
+            "a backtest takes the training data of the versions, history_data=[(X, y), ...] oldest first, or without a "
+            "history X and y, which are split"
+        )
+    return read_dated(given[0], 1, None)
+
+
+def read_versions(
+    planner: Any, history_data: Sequence[Any], present: Sequence[Any], history: Sequence[Any] | None, names: Any
+) -> list[Version]:
+    """Return all versions, oldest first."""
+    pairs = [*history_data, *present]
+    labels = [str(k) for k in range(1, len(pairs) + 1)] if names is None else [str(name) for name in names]
+    if len(labels) != len(pairs) or len(set(labels)) != len(labels):
+        raise InvalidInputError(f"names must be {len(pairs)} different ones, one per version, got {listed(labels)}")
+    data = [read_dated(given, label, None) for label, given in zip(labels, pairs, strict=True)]
+    if history is not None:
+        require_list(history, "history")
+        if len(history) != len(history_data):
+            raise InvalidInputError(
+                f"history must have one model for each of the {len(history_data)} sets of data, got {len(history)}"
+            )
+    older = refit_versions(planner.model, history_data) if history is None else list(history)
+    estimators = [*older, *([planner.model] if present else [])]
+    return [Version(label, fitted, X, y) for label, fitted, (X, y) in zip(labels, estimators, data, strict=True)]
+
+
+def split_versions(planner: Any, data: tuple[Any, Any], n_splits: int) -> list[Version]:
+    """Return models of random halves of the data, two after another: the one to plan on, and the one to ask."""
+    X, y = data
+    rng = np.random.default_rng([planner.random_state or 0, 3])
+    target = (y == y[0]).astype(np.float64)
+    estimator = best_of(planner.model)
+    named = hasattr(estimator, "feature_names_in_")
+    columns = [str(name) for name in estimator.feature_names_in_] if named else list(X.columns)
+    settings = keep_penalty_per_row(estimator, 0.5)
+
+    def draw() -> Any:
+        order = rng.permutation(len(X))
+        return np.sort(order[: len(X) // 2]), np.sort(order[len(X) // 2 :])
+
+    pairs = []
+    for k in counting(range(1, n_splits + 1), "fitting the model to halves of the rows", n_splits, "splits"):
+        halves = draw_with_both_classes(draw, target, "halves of the rows")
+        for name, rows in zip((f"split {k}", f"the rest of split {k}"), halves, strict=True):
+            half = X.iloc[rows]
+            model = refit(estimator, half[columns] if named else half[columns].to_numpy(), y[rows], settings)
+            pairs.append(Version(name, model, half, y[rows]))
+    return pairs
+
+
+def _planner_as_of(planner: Any, version: Version, later_models: LaterModels, **changes: Any) -> Any:
+    """Return a planner with the same settings but those given, fitted to a version's data."""
+    settings = planner.get_params(deep=False)
+    settings |= {"model": version.estimator, "time_limit": None, "later_models": later_models, **changes}
+    fresh = type(planner)(**settings)
+    try:
+        return fresh.fit(version.features, version.labels)
+    except CopaError as error:
+        raise type(error)(f"as of version {version.name}: {error}") from error
+
+
+def plan_as_of(planner: Any, versions: Sequence[Version], t: int, n_applicants: int, *, dated: bool) -> PromisedOptions:
+    """Plan for declined applicants of a version's data; a dated plan goes by the versions before it."""
+    version, older = versions[t], [other.estimator for other in versions[:t]] if dated else []
+    later = read_later_models(planner.later_models)
+    if later.ambiguity is None:
+        nominal: AmbiguitySet = MomentBall(family=later.family)
+        later = replace(later, history=older or None)
+    else:  # around the moments of the version
+        nominal = replace(later.ambiguity, mean=np.zeros(0), cov=np.zeros((0, 0)), radius=0.0)
+        later = replace(later, ambiguity=replace(nominal, radius=later.ambiguity.radius))
+    fitted = _planner_as_of(planner, version, later)
+    model = fitted.strategy_.model
+    declined = np.flatnonzero(~model.accepts(version.features))
+    rng = np.random.default_rng([planner.random_state or 0, t, 4])
+    chosen = np.sort(rng.choice(declined, min(n_applicants, len(declined)), replace=False))
+    people = version.features.iloc[chosen].reset_index(drop=True)
+    batch = fitted.plan(people)
+    not_robust = LaterModels(ambiguity=nominal, n_refits=N_REFITS)
+    if fitted.strategy_.subject == "scores":  # guarantees rest on held-out refits, which have no radius
+        not_robust = Expected(n_refits=N_REFITS)
+    settings = {"guarantee": SMALLEST_LEVEL, "guarantee_for": "each", "objective": None}
+    plain = _planner_as_of(planner, version, not_robust, **settings).plan(people)
+    served = batch.status == "ok"
+    both = served & (plain.counts > 0)
+    promised = served[batch.owner]
+    points, owner = batch.points[promised], batch.owner[promised]
+    scores = batch.ambiguity.scores(points)
+    unit = np.ldexp(1.0, scores.exponents)
+    start = {
+        "version": version.name,
+        "n_older": len(older),
+        "n_applicants": len(people),
+        "n_served": int(served.sum()),
+        "n_options": int(promised.sum()),
+        "guaranteed": _average(batch.option_lower[promised]),
+        "expected": _average(batch.expected_rate[promised]) if batch.n_held_out else None,
+        "effort": _average(_plan_means(batch)[both]),
+        "plain_effort": _average(_plan_means(plain)[both]),
+        "radius": float(batch.ambiguity.radius),
+        "radius_source": str(fitted.radius_source_),
+    }
+    options = batch.options[promised].reset_index(drop=True)
+    centre = getattr(batch.ambiguity, "reliability", 1.0) * scores.means * unit  # of a set that shrinks them itself
+    reach = scores.reaches * unit if batch.ambiguity.radius > 0.0 else None
+    return PromisedOptions(start, t, model, options, owner, centre, reach)
+
+
+def _average(values: Array) -> float | None:
+    return float(values.mean()) if len(values) else None
+
+
+def _plan_means(batch: PlanBatch) -> Array:
+    """Return the mean effort of the options of each plan, (N,); NaN without options."""
+    sums = np.bincount(batch.owner, weights=batch.effort, minlength=len(batch))
+    return np.asarray(sums / np.where(batch.counts > 0, batch.counts, np.nan))

@@ -10,8 +10,15 @@ from sklearn.tree import DecisionTreeClassifier
 
 import copa
 from copa import FeatureSchema
-from copa.analysis.backtest import _ask, _disjoint_pairs, _held, run_backtest
-from copa.analysis.backtest_plans import Promises, Version, split_versions
+from copa.analysis.backtest import (
+    PromisedOptions,
+    Version,
+    _ask,
+    _disjoint_pairs,
+    _held,
+    run_backtest,
+    split_versions,
+)
 from copa.exceptions import InvalidInputError, WeakModelWarning
 from copa.models.linear import LinearModel
 from copa.models.refits.history import refit_versions
@@ -149,7 +156,7 @@ def test_a_later_version_is_judged_by_itself_and_by_no_refit_of_it(past, monkeyp
         raise AssertionError("refitted")
 
     made = run_backtest(planner(), past, first=3, horizon=1, **FEW)
-    asked = Promises(
+    asked = PromisedOptions(
         made.starts.loc[0].to_dict(),
         0,
         LinearModel.read(fitted(), COLUMNS),
@@ -175,7 +182,9 @@ def test_weak_versions_are_named_once_and_python_is_not_warned(past, recwarn):
 def test_scores_are_compared_with_the_reach_of_the_set():
     start = {"version": "1"}
     model = SimpleNamespace(accepts=lambda _: np.array([True, True, False]))
-    promised = Promises(start, 0, None, pd.DataFrame({"a": [0, 1, 2]}), np.array([0, 0, 1]), np.zeros(3), np.ones(3))
+    promised = PromisedOptions(
+        start, 0, None, pd.DataFrame({"a": [0, 1, 2]}), np.array([0, 0, 1]), np.zeros(3), np.ones(3)
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("copa.analysis.backtest.read_version", lambda *_: model)
         patch.setattr("copa.analysis.backtest.scores_of", lambda *_: np.array([0.5, -2.0, 2.0]))
