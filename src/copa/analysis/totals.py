@@ -1,8 +1,7 @@
-"""Totals over batches that pass by, in memory that does not grow with them; groups of applicants compared."""
+"""Totals over batches that pass by, in memory that does not grow with them; totals of an audit."""
 
 from collections import Counter
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,14 +10,12 @@ import numpy.typing as npt
 from copa._core.arrays import Array
 from copa._core.records import reduce_segments
 from copa._core.words import ALREADY_VALID, ERROR, FRAGILE, INFEASIBLE, OK, counted, require_known
-from copa.data.schema import FeatureSchema
-from copa.data.tables.cells import as_text, cells_of, is_missing, plain
+from copa.data.tables.cells import as_text, cells_of
 from copa.models.base import Model
 from copa.plans import PlanBatch
 from copa.plans.card import SUMMARY_COLUMNS
 from copa.plans.changes import changed_cells
 from copa.plans.frames import summary_table
-from copa.plans.units import value_text
 from copa.plans.wording import NOT_ASKED, WHOM
 
 if TYPE_CHECKING:
@@ -26,7 +23,6 @@ if TYPE_CHECKING:
 
     from copa.planner import CorrectedPlans
     from copa.planner.strategies.base import Strategy
-
 
 SIZE = 20_000  # applicants; beyond that, quartiles of a sample cannot be told from those of everybody
 SUMMARY = {**SUMMARY_COLUMNS, "effort": "cheapest_effort"}  # columns of a sample, and of `PlanBatch.summary`
@@ -234,80 +230,6 @@ def reached_shares(values: Any) -> tuple[Array, Array]:
     """
     levels = np.linspace(0.0, 1.0, STEPS)
     return levels, (np.asarray(values)[:, None] >= levels - 1e-12).mean(axis=0)
-
-
-MOST = 8  # groups; the smallest of more are put together
-REST = "all others"
-MISSING = "missing"
-LEAST_GROUP = 20  # people and plans; the medians of fewer say little about a group
-QUARTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
-
-
-def compare_groups(rows: "pd.DataFrame", column: str, schema: FeatureSchema) -> "pd.DataFrame":
-    """Cut applicants by a column: into its values, or into quartiles where it holds many numbers.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        One row per applicant: "group", the value of the column; "each", "any", "all", guarantees, and "effort", of the
-        cheapest option, NaN without options; "ok", whether the level is reached.
-    column : str
-    schema : FeatureSchema
-
-    Returns
-    -------
-    DataFrame
-        One row per group, indexed by its name in people's words: "size", "with_options" and "at_level" are numbers of
-        applicants; "each", "any", "all" medians over those with options, and 0.0 to 1.0 the quartiles of their efforts;
-        "comparable", whether there are enough people and plans to compare the group with others.
-    """
-    values = [None if is_missing(value) else plain(value) for value in rows["group"].tolist()]
-    numbers = _numbers(values)
-    many = numbers is not None and len(np.unique(numbers[np.isfinite(numbers)])) > MOST
-    is_cut = many and (column not in schema or schema[column].is_numeric)
-    names = _quartiles(numbers) if is_cut else _by_value(values, column, schema)
-    groups = rows.groupby(names, observed=False)
-    counts = {"size": ("ok", "size"), "with_options": ("each", "count"), "at_level": ("ok", "sum")}
-    table = groups.agg(**counts, **{kind: (kind, "median") for kind in ("each", "any", "all")})
-    enough = (table["size"] >= LEAST_GROUP) & (table["with_options"] >= LEAST_GROUP)
-    return table.join(groups["effort"].quantile(QUARTILES).unstack()).assign(comparable=enough)
-
-
-def _numbers(values: list[Any]) -> Any:
-    """The values as numbers, NaN where missing; None where one of them is no number."""
-    if any(isinstance(value, (bool, str)) for value in values):
-        return None
-    try:
-        return np.array([np.nan if value is None else float(value) for value in values])
-    except (TypeError, ValueError):
-        return None
-
-
-def _quartiles(numbers: Array) -> "pd.Categorical":
-    """Name of each applicant's quarter; the categories are the names in order."""
-    import pandas as pd
-
-    finite = np.where(np.isfinite(numbers), numbers, np.nan)
-    cuts = np.unique(np.nanquantile(finite, [0.25, 0.5, 0.75], method="lower"))
-    names = [f"up to {cuts[0]:g}", *(f"above {a:g}, up to {b:g}" for a, b in pairwise(cuts)), f"above {cuts[-1]:g}"]
-    quarters = pd.cut(finite, [-np.inf, *cuts, np.inf], labels=names, ordered=False).remove_unused_categories()
-    return quarters.add_categories(MISSING).fillna(MISSING) if quarters.isna().any() else quarters
-
-
-def _by_value(values: list[Any], column: str, schema: FeatureSchema) -> "pd.Categorical":
-    """Name of each applicant's value; the categories are in the order of the schema, or else of their frequency."""
-    import pandas as pd
-
-    names = pd.Series(
-        [MISSING if value is None else value_text(schema, column, value) for value in values], dtype=object
-    )
-    frequent = names.value_counts().sort_index().sort_values(ascending=False, kind="stable").index.tolist()
-    if len(frequent) > MOST:
-        frequent = [*frequent[: MOST - 1], REST]
-        names = names.where(names.isin(frequent), REST)
-    order = schema[column].values if column in schema else None
-    position = {value_text(schema, column, value): k for k, value in enumerate(order or ())}
-    return pd.Categorical(names, categories=sorted(frequent, key=lambda name: position.get(name, len(position))))
 
 
 @dataclass(frozen=True)

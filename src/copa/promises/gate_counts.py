@@ -9,6 +9,7 @@ import numpy as np
 
 from copa._core.representation import short_repr
 from copa._core.words import counted
+from copa.analysis.groups import bands, quarters
 from copa.data.tables.cells import alone
 from copa.promises.days import days_of
 
@@ -30,7 +31,6 @@ AGES = {  # from how many months on
     12: "12 to 23 months",
     24: "24 months and more",
 }
-QUARTILES = (0.25, 0.5, 0.75)
 MOST_VALUES = 20  # of a column of numbers whose values are groups of their own
 MOST_PARTS = 200  # groups of a column; rarer values are counted together
 
@@ -142,11 +142,11 @@ def parts_of(
 
     guarantees = facts["option_guarantee"].to_numpy(dtype=np.float64, na_value=np.nan)
     ages = [np.nan if day is None else _months(day, as_of) for day in days_of(facts["made"])]
-    bands = [f"{low:.2f} to {high:.2f}" for low, high in pairwise(GUARANTEES)]
+    ranges = [f"{low:.2f} to {high:.2f}" for low, high in pairwise(GUARANTEES)]
     labels = {
         VERSION: _values(facts["model_version"]),
-        GUARANTEE: _cut(guarantees, [*GUARANTEES[:-1], np.inf], bands, right=False),
-        AGE: _cut(np.array(ages), [*AGES, np.inf], [*AGES.values()], right=False),
+        GUARANTEE: bands(guarantees, [*GUARANTEES[:-1], np.inf], ranges, NOT_KNOWN, right=False),
+        AGE: bands(np.array(ages), [*AGES, np.inf], [*AGES.values()], NOT_KNOWN, right=False),
     }
     of_facts = {name for name, label in labels.items() if (label != NOT_KNOWN).any()}
     columns = {f"column {name}" if name in labels else str(name): groups[name] for name in groups}
@@ -202,19 +202,12 @@ def swap_set(now: "Flags", before: "Flags | None", groups: "Mapping[str, pd.Seri
 
 
 def _groups_of(cells: "pd.Series[Any]") -> "pd.Categorical":
-    """Return the group of each row: the value of a column, or its quarter of a column with many numbers."""
+    """Name the group of each row: its value in a column, or the quarter of a column with many numbers."""
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
     if not is_numeric_dtype(cells.dtype) or is_bool_dtype(cells.dtype) or cells.nunique() <= MOST_VALUES:
         return _values(cells)
-    numbers = cells.to_numpy(dtype=np.float64, na_value=np.nan)
-    cuts = np.unique(np.nanquantile(numbers, QUARTILES, method="lower")).tolist()  # between infinities there is none
-    cuts = [cut for cut in cuts if np.isfinite(cut)]
-    if not cuts:
-        return _values(cells)
-    ends = [f"{cut:g}" for cut in cuts]
-    names = [f"up to {ends[0]}", *(f"above {low} to {high}" for low, high in pairwise(ends)), f"above {ends[-1]}"]
-    return _cut(numbers, [-np.inf, *cuts, np.inf], names, right=True)
+    return quarters(cells.to_numpy(dtype=np.float64, na_value=np.nan), NOT_KNOWN)
 
 
 def _values(cells: "pd.Series[Any]") -> "pd.Categorical":
@@ -226,14 +219,6 @@ def _values(cells: "pd.Series[Any]") -> "pd.Categorical":
     frequent = texts[texts != NOT_KNOWN].value_counts().index[:MOST_PARTS]
     texts = texts.where(texts.isin(frequent) | (texts == NOT_KNOWN), OTHERS)
     return pd.Categorical(texts, categories=[*sorted(set(frequent) - {OTHERS}), OTHERS, NOT_KNOWN])
-
-
-def _cut(numbers: Any, edges: list[float], names: list[str], *, right: bool) -> "pd.Categorical":
-    """Return the names of the intervals that numbers are in, which include their upper end if `right`."""
-    import pandas as pd
-
-    bands = pd.cut(numbers, edges, labels=names, right=right, ordered=False)
-    return bands.add_categories(NOT_KNOWN).fillna(NOT_KNOWN)
 
 
 def _months(day: date, as_of: date) -> float:

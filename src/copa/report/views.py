@@ -7,7 +7,8 @@ import numpy as np
 from copa._core.words import ALREADY_VALID, STATUSES, counted, rounded_down
 from copa.analysis.curves import KINDS
 from copa.analysis.frontier import Frontier
-from copa.analysis.totals import LEAST_GROUP, Corrections, Totals, compare_groups
+from copa.analysis.groups import LEAST_GROUP, compare_groups
+from copa.analysis.totals import Corrections, Totals
 from copa.data.schema import FeatureSchema
 from copa.data.tables.cells import cells_of
 from copa.models.refits.reliability import LEAST_RELIABILITY

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from copa.analysis.totals import MOST, compare_groups
+from copa.analysis.groups import MOST, compare_groups
 from copa.data.schema import Feature, FeatureSchema
 
 SCHEMA = FeatureSchema(
