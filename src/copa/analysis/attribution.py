@@ -29,8 +29,8 @@ NOISE = 1e-9  # an answer of the pipeline that is smaller than this, relative to
 FAR = 4.0  # spreads from a value beyond which another one says nothing, in a column without limits
 TIMES = 10.0  # more often than this is "much more"
 NEGLIGIBLE = 5e-4  # probability that nobody would call a risk
-TOLD = 4  # parts of a score, those that lose most
-LEAST_TOLD = 0.05  # share of the whole loss, below which a part is not told
+MOST_CAUSES = 4  # parts of a score, those that lose most
+LEAST_CAUSE = 0.05  # of the whole loss; a part that loses less is no cause
 COMPARED = 500  # training rows whose average is the average applicant
 
 
@@ -72,11 +72,11 @@ class Attribution:
     >>> shares = {"today": np.array([-0.4, 1.0]), "broken": np.array([-0.9, 0.8])}
     >>> flags = np.array([True, False])
     >>> names = {"parts": ("months: 24", "general"), "columns": ("months", None), "is_changed": flags}
-    >>> told = ("rates a duration of 24 months as today's model rates about 31 months", "is stricter in general")
-    >>> found = Attribution(2, 0.1, is_accepted=True, causes=told, **names, **shares)
-    >>> found.first_words()[:79]
+    >>> causes = ("rates a duration of 24 months as today's model rates about 31 months", "is stricter in general")
+    >>> attribution = Attribution(2, 0.1, is_accepted=True, causes=causes, **names, **shares)
+    >>> attribution.first_words()[:79]
     'Option 2 fails first: the next model refuses it with probability at most 0.100.'
-    >>> found.in_words().endswith("rates about 31 months; it is stricter in general.")
+    >>> attribution.in_words().endswith("rates about 31 months; it is stricter in general.")
     True
     """
 
@@ -97,11 +97,6 @@ class Attribution:
         """Change of each share in the worst case, (C,); negative where it takes from it."""
         return self.broken - self.today
 
-    @property
-    def is_column(self) -> Flags:
-        """Parts that are columns, (C,)."""
-        return np.array([column is not None for column in self.columns])
-
     def first_words(self) -> str:
         """Say which option fails first, and with which probability at most; the causes go on from there."""
         if not self.is_accepted:
@@ -116,67 +111,60 @@ class Attribution:
         return f"{first} This model's score is no sum over columns, so that no column can be named that is behind it."
 
     def in_words(self) -> str:
-        """Say it in one paragraph."""
+        """Return the attribution as one paragraph."""
         causes = f" {'; it '.join(self.causes)}." if self.causes and self.is_accepted else ""
         return f"{self.first_words()}{causes}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON holds it."""
+        """Return the attribution as JSON holds it."""
         names = ("part", "column", "changed", "today", "broken")
         numbers = (values.tolist() for values in (self.is_changed, self.today, self.broken))
-        shares = [dict(zip(names, row, strict=True)) for row in zip(self.parts, self.columns, *numbers, strict=True)]
-        told = {"option": self.option, "probability": self.probability, "accepted": self.is_accepted}
-        return told | {"shares": shares, "causes": list(self.causes), "in_words": self.in_words()}
+        return {
+            "option": self.option,
+            "probability": self.probability,
+            "accepted": self.is_accepted,
+            "shares": [
+                dict(zip(names, row, strict=True)) for row in zip(self.parts, self.columns, *numbers, strict=True)
+            ],
+            "causes": list(self.causes),
+            "in_words": self.in_words(),
+        }
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
-    """A part of a model's score: a column, or what belongs to no single one.
+class ScorePart:
+    """A part of a model's score: a column, or what belongs to no single one."""
 
-    Attributes
-    ----------
-    name : str
-        Of the column, or words for what is none.
-    own : ndarray of bool, shape (D,)
-        Which coordinates of an encoded row belong to it.
-    feature : Feature, optional
-        The column; None where it is none.
-    directions : ndarray of shape (V, D), optional
-        What a raw unit of a number, or each level, adds to these coordinates.
-    edges : ndarray of shape (B,), optional
-        First values of the bins of a number whose bins are the levels.
-    """
-
-    name: str
-    own: Flags
-    feature: Feature | None = None
-    directions: Array | None = None
-    edges: Array | None = None
+    name: str  # of the column, or words for what is none
+    coordinates: Flags  # those of an encoded row that belong to it, (D,)
+    feature: Feature | None = None  # the column
+    directions: Array | None = None  # what a raw unit of a number, or each of V levels, adds to an encoded row, (V, D)
+    edges: Array | None = None  # first values of the bins of a number whose bins are the levels
 
     @property
     def column(self) -> str | None:
-        """Name of the column, None where it is none."""
+        """Name of the column; None where the part is none."""
         return None if self.feature is None else self.feature.name
 
     def words(self, schema: FeatureSchema, value: Any) -> str:
-        """The part with the value that a row has there."""
+        """Return the part with the value that a row has there."""
         return self.name if self.feature is None else f"{self.feature.heading}: {value_text(schema, self.name, value)}"
 
 
-def parts_of(linear: "Linearisation") -> list[Part]:
-    """Parts of the score of a model that is a sum over columns."""
+def score_parts(linear: "Linearisation") -> list[ScorePart]:
+    """Return the parts of the score of a model that is a sum over columns."""
     space = linear.space
     sizes = np.array([np.abs(linear.directions[space.levels(k)]).max(axis=0) for k in range(len(space.columns))])
     answers = sizes > NOISE * sizes.max(axis=1, keepdims=True)
     n_columns, general = answers.sum(axis=0), np.arange(linear.mean.size) == 0
     parts = []
     for k, feature in enumerate(space.columns):
-        own = answers[k] & (n_columns == 1)
-        directions = np.where(own, linear.directions[space.levels(k)], 0.0)
-        parts.append(Part(feature.name, own, feature, directions, space.edges.get(feature.name)))
+        alone = answers[k] & (n_columns == 1)
+        directions = np.where(alone, linear.directions[space.levels(k)], 0.0)
+        parts.append(ScorePart(feature.name, alone, feature, directions, space.edges.get(feature.name)))
     others = {GENERAL: general, SHARED: n_columns > 1, OTHERS: (n_columns == 0) & ~general}
-    parts += [Part(name, own) for name, own in others.items()]
-    return [part for part in parts if part.own.any()]
+    parts += [ScorePart(name, coordinates) for name, coordinates in others.items()]
+    return [part for part in parts if part.coordinates.any()]
 
 
 class Attributor:
@@ -184,13 +172,13 @@ class Attributor:
 
     Parameters
     ----------
-    fitted : Strategy
-        What the planner that made or audited the plans has fitted. Where its model is no sum over columns, or not in
-        the coordinates of a plan, the row as a whole is the only part.
+    strategy : Strategy
+        Of the planner that made or audited the plans. Where its model is no sum over columns, or not in the coordinates
+        of a plan, the row as a whole is the only part.
     """
 
-    def __init__(self, fitted: "Strategy") -> None:
-        self._fitted = fitted
+    def __init__(self, strategy: "Strategy") -> None:
+        self._strategy = strategy
 
     def attribute(self, plan: Plan) -> Attribution | None:
         """Split the worst case of the option of a plan that breaks first.
@@ -210,17 +198,17 @@ class Attributor:
             return None
         point, nominal = plan.points[j], plan.ambiguity.mean
         refusing = worst_of_option(point[None], plan.ambiguity).location[0]
-        parts, values, centre = [Part(WHOLE, np.ones(len(point), dtype=bool))], {}, np.zeros(len(point))
+        parts, values, centre = [ScorePart(WHOLE, np.ones(len(point), dtype=bool))], {}, np.zeros(len(point))
         theta = nominal
-        if self._knows_columns and len(self._theta) == len(point):
+        if self._strategy.additive and len(self._theta) == len(point):
             parts, centre, theta = self._parts, self._centre, self._theta
             values = {name: cells_of(plan.options[name])[j] for name in (p.column for p in parts) if name}
         today, broken = (_shares(parts, point, centre, parameters) for parameters in (theta, refusing))
         changed = set(plan.options.columns[plan.batch.changed[plan.own_rows][j]])
         cells = [values.get(part.column) if part.column else None for part in parts]
         loss = broken - today
-        told = np.argsort(loss, kind="stable")[:TOLD] if len(parts) > 1 else np.zeros(0, dtype=np.intp)
-        told = told[loss[told] < LEAST_TOLD * loss[loss < 0.0].sum()]
+        order = np.argsort(loss, kind="stable")[:MOST_CAUSES] if len(parts) > 1 else np.zeros(0, dtype=np.intp)
+        worst = order[loss[order] < LEAST_CAUSE * loss[loss < 0.0].sum()].tolist()
         return Attribution(
             option=first,
             probability=probability,
@@ -230,59 +218,55 @@ class Attributor:
             today=today,
             broken=broken,
             is_accepted=bool(plan.accepted[j]),
-            causes=tuple(cause(parts[k], cells[k], theta, float(today[k]), float(broken[k])) for k in told.tolist()),
+            causes=tuple(cause(parts[k], cells[k], theta, float(today[k]), float(broken[k])) for k in worst),
         )
 
     @property
     def reference(self) -> str:
         """Name of the row whose score the shares of the columns are added to."""
-        known = self._knows_columns and self._centre[1:].any()
-        return "an average applicant of the training data" if known else "a row whose encoded columns are 0"
+        averaged = self._strategy.additive and self._centre[1:].any()
+        return "an average applicant of the training data" if averaged else "a row whose encoded columns are 0"
 
     @property
     def comparison(self) -> str:
-        """Say what the causes and the probabilities of all attributions are compared with, in two sentences."""
+        """Two sentences on the reference of the causes, and on the probabilities."""
         return (
             f"What a model counts, gives or rates is said in comparison with {self.reference}. A probability of "
             "refusal is an upper bound: the worst case that the assumption allows, for this option alone."
         )
 
-    @property
-    def _knows_columns(self) -> bool:
-        return self._fitted.additive
-
     @cached_property
     def _theta(self) -> Array:
         """Parameters of today's model."""
-        return self._fitted.linearisation.theta
+        return self._strategy.linearisation.theta
 
     @cached_property
-    def _parts(self) -> list[Part]:
-        return parts_of(self._fitted.linearisation) if self._knows_columns else []
+    def _parts(self) -> list[ScorePart]:
+        return score_parts(self._strategy.linearisation)
 
     @cached_property
     def _centre(self) -> Array:
         """The average of training rows as the model sees it, (D,); nothing but the intercept where it is not known."""
-        alone = np.zeros(len(self._theta))
-        alone[0] = 1.0
-        known = self._fitted.space.plausibility
-        if known is None or not self._knows_columns:
-            return alone
+        intercept = np.zeros(len(self._theta))
+        intercept[0] = 1.0
+        plausibility = self._strategy.space.plausibility
+        if plausibility is None:
+            return intercept
         try:
-            rows = self._fitted.encode(known.table(COMPARED))
+            rows = self._strategy.encode(plausibility.table(COMPARED))
         except (ValueError, TypeError, KeyError):  # columns that the schema does not name, or text that was numbers
-            return alone
+            return intercept
         rows = rows[np.isfinite(rows).all(axis=1)]
-        return np.asarray(rows.mean(axis=0)) if len(rows) else alone
+        return np.asarray(rows.mean(axis=0)) if len(rows) else intercept
 
 
-def attribute(plan: Plan, fitted: "Strategy") -> Attribution | None:
-    """Say what breaks a plan first: split the worst case of that option by raw columns.
+def attribute(plan: Plan, strategy: "Strategy") -> Attribution | None:
+    """Split the worst case of the option of a plan that breaks first by raw columns.
 
     Parameters
     ----------
     plan : Plan
-    fitted : Strategy
+    strategy : Strategy
         `strategy_` of the planner that made or audited the plan.
 
     Returns
@@ -305,36 +289,24 @@ def attribute(plan: Plan, fitted: "Strategy") -> Attribution | None:
     >>> planner = copa.RecoursePlanner(model, later_models=copa.LaterModels(n_refits=20), progress=False).fit(X, y)
     >>> person = X[~model.predict(X)].head(1)
     >>> plan = planner.audit([person.assign(income=45)], person)[0]
-    >>> found = attribute(plan, planner.strategy_)
-    >>> found.parts[found.change.argmin()]  # what loses most, in the worst case
+    >>> attribution = attribute(plan, planner.strategy_)
+    >>> attribution.parts[attribution.change.argmin()]  # what loses most, in the worst case
     'income: 45'
     """
-    return Attributor(fitted).attribute(plan)
+    return Attributor(strategy).attribute(plan)
 
 
-def _shares(parts: list[Part], point: Array, centre: Array, parameters: Array) -> Array:
+def _shares(parts: list[ScorePart], point: Array, centre: Array, parameters: Array) -> Array:
     """Return what each part adds beyond the average row; the intercept's part has the score of that row."""
     beyond = (point - centre) * parameters
-    shares = np.array([beyond[part.own].sum() for part in parts])
-    holds_intercept = [bool(part.own[0]) for part in parts].index(True)
+    shares = np.array([beyond[part.coordinates].sum() for part in parts])
+    holds_intercept = [bool(part.coordinates[0]) for part in parts].index(True)
     shares[holds_intercept] += float(centre @ parameters)
     return shares
 
 
-def cause(part: Part, value: Any, theta: Array, today: float, broken: float) -> str:
-    """Say how the share of a part falls: a clause that follows "the model that refuses it".
-
-    Parameters
-    ----------
-    part : Part
-    value : object
-        What the option has in the column.
-    theta : ndarray of shape (D,)
-        Parameters of today's model.
-    today, broken : float
-        Share of the part in the score that today's model gives, and in that of the model that refuses the option, which
-        is less; both beyond what an average applicant has.
-    """
+def cause(part: ScorePart, value: Any, theta: Array, today: float, broken: float) -> str:
+    """Say how the share of a part falls from `today` to `broken`: a clause that follows "the model that refuses it"."""
     if part.feature is None:
         lower = {GENERAL: "is stricter in general", SHARED: f"rates {SHARED} lower"}
         return lower.get(part.name, f"rates {part.name} lower")
@@ -342,7 +314,7 @@ def cause(part: Part, value: Any, theta: Array, today: float, broken: float) -> 
     return alike or _credit(_named(part, value), today, broken)
 
 
-def _same_number(part: Part, value: Any, theta: Array, today: float, broken: float) -> str:
+def _same_number(part: ScorePart, value: Any, theta: Array, today: float, broken: float) -> str:
     """Name the number that today's model rates as the other one rates this; "" where there is none that says much."""
     feature, number = part.feature, plain(value)
     if feature is None or part.directions is None or not feature.is_numeric or part.edges is not None:
@@ -379,16 +351,16 @@ def as_if(value: float, move: float, feature: Feature) -> float | None:
     return float(moved) if inside and near and moved != value else None
 
 
-def _level_above(part: Part, value: Any, theta: Array, today: float, broken: float) -> str:
+def _level_above(part: ScorePart, value: Any, theta: Array, today: float, broken: float) -> str:
     """Name the lowest level that today's model rates at least as high as the other one rates this; "" for none."""
     feature = part.feature
     if feature is None or part.directions is None or (feature.is_numeric and part.edges is None):
         return ""
-    own = _level_of(part, value)
-    if own < 0:
+    level = _level_of(part, value)
+    if level < 0:
         return ""
     n_named = len(feature.values or ()) if part.edges is None else len(part.edges) + 1
-    rated = today + (part.directions[:n_named] - part.directions[own]) @ theta
+    rated = today + (part.directions[:n_named] - part.directions[level]) @ theta
     between = np.flatnonzero((rated >= broken) & (rated < today))
     if len(between) == 0:
         return ""
@@ -397,8 +369,8 @@ def _level_above(part: Part, value: Any, theta: Array, today: float, broken: flo
     return f"rates {_named(part, value)} {word} today's model rates '{_level_words(part, lowest)}'"
 
 
-def _level_of(part: Part, value: Any) -> int:
-    """Position of a value among the levels of a column, -1 where it is none of them."""
+def _level_of(part: ScorePart, value: Any) -> int:
+    """Return the position of a value among the levels of a column; -1 where it is none of them."""
     feature = part.feature
     if feature is None or is_missing(value) or feature.is_special(value):
         return -1
@@ -407,7 +379,7 @@ def _level_of(part: Part, value: Any) -> int:
     return int(feature.index.position(value))
 
 
-def _level_words(part: Part, level: int) -> str:
+def _level_words(part: ScorePart, level: int) -> str:
     """Name a level: its label, or the ends of a bin."""
     feature, edges = part.feature, part.edges
     assert feature is not None  # noqa: S101 - of parts with levels
@@ -421,8 +393,8 @@ def _level_words(part: Part, level: int) -> str:
     return f"{amount_text(feature, edges[level - 1])} to below {amount_text(feature, edges[level])}"
 
 
-def _named(part: Part, value: Any) -> str:
-    """A column and a value of it, as a noun: "a duration of 24 months", "'housing: rented'"."""
+def _named(part: ScorePart, value: Any) -> str:
+    """Name a column and a value of it: "a duration of 24 months", "'housing: rented'"."""
     feature = part.feature
     assert feature is not None  # noqa: S101 - of columns
     name, unit = name_and_unit(feature.heading)

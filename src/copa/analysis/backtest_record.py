@@ -1,4 +1,4 @@
-"""`Backtest`: what later models said of options that were planned as of earlier ones."""
+"""`Backtest`: options that were planned as of earlier models, as later models decided on them."""
 
 import json
 import math
@@ -53,7 +53,7 @@ UNSEEN = "No history shows a break that has not happened yet: what is said here 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Backtest:
-    """Promises of the past, and what became of them.
+    """Promises of the past, and the shares of them that later models kept.
 
     Parameters
     ----------
@@ -155,14 +155,14 @@ class Backtest:
         """The verdict on all horizons, and whether the models are worth planning for, as sentences."""
         was_asked = self.horizons["n_transitions"] > 0
         verdicts = set(self.horizons["verdict"][was_asked])
-        said = HEADLINES[next((word for word in HEADLINES if word in verdicts), UNKNOWN)]
+        headline = HEADLINES[next((word for word in HEADLINES if word in verdicts), UNKNOWN)]
         if verdicts and not was_asked.all():
             far = counted(int(self.horizons.index[~was_asked].min()), "retraining")
-            said += f" Nothing is known over {far} or more: no two versions are so far apart."
+            headline += f" Nothing is known over {far} or more: no two versions are so far apart."
         if not self.weak:
-            return said
+            return headline
         return (
-            f"{said} Weak model: on its own rows it is no better than always giving the more frequent "
+            f"{headline} Weak model: on its own rows it is no better than always giving the more frequent "
             f"answer in {len(self.weak)} of {counted(len(self.versions), 'version')} ({listed(self.weak)}). Its plans "
             "follow noise, whatever became of them."
         )
@@ -194,7 +194,7 @@ class Backtest:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data, as JSON holds it."""
+        """Return everything as JSON holds it."""
         results = _records(self.horizons.reset_index())
         return {
             "format": FORMAT,
@@ -240,7 +240,7 @@ class Backtest:
         Raises
         ------
         DataError
-            If it is no backtest, is damaged, or says of itself what its transitions do not.
+            If it is no backtest, is damaged, or has other totals than its transitions.
         """
         if not isinstance(content, Mapping) or content.get("format") != FORMAT:
             raise DataError(f"not a backtest: it must be an object with format {FORMAT!r}")
@@ -264,7 +264,7 @@ class Backtest:
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """Sentences about what this cannot say."""
+        """Sentences about the limits of this evidence."""
         return (ONLY_A_FORECAST,) if self.kind == SPLITS else (UNSEEN,)
 
     def in_words(self, h: int) -> str:
@@ -331,5 +331,5 @@ def _records(table: "pd.DataFrame") -> list[dict[str, Any]]:
 
 def _mean(shares: "pd.Series[float]") -> float:
     """Return the mean of the shares that there are, the same on every machine; NaN where there is none."""
-    known = shares.dropna().tolist()
-    return math.fsum(known) / len(known) if known else math.nan
+    present = shares.dropna().tolist()
+    return math.fsum(present) / len(present) if present else math.nan

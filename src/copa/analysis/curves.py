@@ -50,12 +50,12 @@ class RadiusCurves:
         return KINDS if self.option_lower.shape[1] > 1 else KINDS[:1]
 
     def lower(self, kind: str) -> Array:
-        """Lower bound of "each" (the least sure option), "any" or "all", (R,)."""
+        """Return the lower bound of "each" (the least sure option), "any" or "all", (R,)."""
         lowest: Array = self.option_lower.min(axis=1)
         return {"each": lowest, "any": self.any_lower, "all": self.all_lower}[kind]
 
     def table(self, *, upper: bool = False) -> Array:
-        """Bounds side by side: each option, then (if there are several) any, then all, (R, J + 2) or (R, 1)."""
+        """Return bounds side by side: each option, then (if there are several) any, then all, (R, J + 2) or (R, 1)."""
         each, some, every = (
             (self.option_upper, self.any_upper, self.all_upper)
             if upper
@@ -65,7 +65,7 @@ class RadiusCurves:
 
 
 def radius_grid(ambiguity: AmbiguitySet, points: Array, n_radii: int = N_RADII) -> Array:
-    """Radii worth looking at for some options.
+    """Return the radii at which the guarantees of options are looked at.
 
     Parameters
     ----------
@@ -77,21 +77,21 @@ def radius_grid(ambiguity: AmbiguitySet, points: Array, n_radii: int = N_RADII) 
     Returns
     -------
     ndarray of shape (R,)
-        Ascending from 0, the set's own radius among them.
+        Ascending from 0, with the radius of the set among them.
     """
-    own = ambiguity.radius
+    assumed = ambiguity.radius
     scores = replace(ambiguity, radius=1.0).scores(points)
     means, reaches = scores.means, scores.reaches
     useful = (means > 0.0) & (reaches > 0.0)
     # Beyond this radius nothing can be promised of a typical option any more.
-    end = float(np.median(means[useful] / reaches[useful])) if useful.any() else max(2.0 * own, 1.0)
-    if own > 0.0:
-        end = float(np.clip(end, 2.0 * own, FARTHEST * own))
-    return np.unique(np.append(np.linspace(0.0, end, n_radii), own))
+    end = float(np.median(means[useful] / reaches[useful])) if useful.any() else max(2.0 * assumed, 1.0)
+    if assumed > 0.0:
+        end = float(np.clip(end, 2.0 * assumed, FARTHEST * assumed))
+    return np.unique(np.append(np.linspace(0.0, end, n_radii), assumed))
 
 
 def batch_curves(batch: PlanBatch, radii: Array | None = None, n_jobs: int | None = None) -> list[RadiusCurves | None]:
-    """Curves of every plan of a batch; plans with the same number of options are bounded together, once per radius.
+    """Compute the curves of a batch; plans with the same number of options are bounded together, once per radius.
 
     Parameters
     ----------
@@ -108,18 +108,18 @@ def batch_curves(batch: PlanBatch, radii: Array | None = None, n_jobs: int | Non
     radii = radius_grid(batch.ambiguity, batch.points) if radii is None else radii
     curves: list[RadiusCurves | None] = [None] * len(batch)
     for whose, options in segments_by_size(batch.counts):
-        for i, found in zip(whose, radius_curves(batch.points[options], batch.ambiguity, radii, n_jobs), strict=True):
-            curves[i] = found
+        for i, curve in zip(whose, radius_curves(batch.points[options], batch.ambiguity, radii, n_jobs), strict=True):
+            curves[i] = curve
     return curves
 
 
 def radius_curves(
     points: Array, ambiguity: AmbiguitySet, radii: Array, n_jobs: int | None = None
 ) -> list[RadiusCurves]:
-    """Curves of plans with the same number of options.
+    """Compute the curves of plans with the same number of options.
 
-    Of a set of the caller's own only lower bounds are known, and what its `joint_guarantees` say of all options:
-    its guarantee need not hold for the opposite of an option.
+    A set of the caller's own gives only lower bounds, and what its `joint_guarantees` say of all options: its guarantee
+    need not hold for the opposite of an option.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def radius_curves(
 
 
 def _bounds(ambiguity: AmbiguitySet, points: Array, n_jobs: int | None) -> ValidityBounds:
-    """Bounds of plans (N, J, D) of one size."""
+    """Bound plans of one size, (N, J, D)."""
     n, size, dimension = points.shape
     return bound_plans(ambiguity, points.reshape(-1, dimension), np.repeat(np.arange(n), size), n, n_jobs)
 
@@ -177,7 +177,7 @@ class ShelfLife:
 
 
 def shelf_lives(plan: Plan, curves: RadiusCurves, level: float) -> dict[str, ShelfLife]:
-    """Largest radius found at which each, any and all options still hold with a level.
+    """Return the largest radius found at which each, any and all options still hold at a level.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Effort against guarantee: the same applicants planned for again at other levels."""
+"""Effort against guarantee: plans for the same applicants at other levels."""
 
 import copy
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ class Frontier:
         object.__setattr__(self, "effort", least)
 
     def only_tried(self) -> "Frontier":
-        """The levels at which there was time to plan for everybody."""
+        """Return the levels at which there was time to plan for everybody."""
         if self.tried is None:
             return self
         return Frontier(self.levels[some := self.tried.all(axis=0)], self.effort[:, some], self.complete)
@@ -100,7 +100,7 @@ class Frontier:
 def frontier(
     planner: "RecoursePlanner", applicants: "pd.DataFrame", seconds: float = SECONDS, levels: tuple[float, ...] = LEVELS
 ) -> Frontier:
-    """Plan again at each level.
+    """Plan for the same applicants at each level.
 
     Parameters
     ----------
@@ -133,24 +133,23 @@ def frontier(
     >>> model = make_pipeline(encoder, LogisticRegression(C=0.1)).fit(X, y)
     >>> later = copa.LaterModels(n_refits=50)
     >>> planner = copa.RecoursePlanner(model, data.schema, later_models=later, n_starts=2, random_state=0).fit(X, y)
-    >>> found = frontier(planner, X[~model.predict(X)].head(3), levels=(0.6, 0.8))
-    >>> found.levels.tolist(), found.effort.shape
+    >>> cost = frontier(planner, X[~model.predict(X)].head(3), levels=(0.6, 0.8))
+    >>> cost.levels.tolist(), cost.effort.shape
     ([0.6, 0.8, 0.9], (3, 3))
     """
     started = perf_counter()
-    own = float(planner.guarantee)
-    wanted = np.unique([*levels, own])
+    asked = float(planner.guarantee)
+    wanted = np.unique([*levels, asked])
     effort = np.full((len(applicants), len(wanted)), np.nan)
     tried = np.zeros(effort.shape, dtype=np.bool_)
     # The level asked for first: where time runs out, it is the one that must be there.
-    order = sorted(range(len(wanted)), key=lambda k: abs(wanted[k] - own))
+    order = sorted(range(len(wanted)), key=lambda k: abs(wanted[k] - asked))
     for k in counting(order, "planning at other levels", len(order), "levels"):
         left = seconds - (perf_counter() - started)
         if left <= 0.0:
             break
         level = float(wanted[k])
-        asking = copy.copy(planner).set_params(guarantee=level, time_limit=left)
-        batch = asking.plan(applicants)
+        batch = copy.copy(planner).set_params(guarantee=level, time_limit=left).plan(applicants)
         tried[:, k] = batch.status != "time_limit"
         cheapest = reduce_segments(np.minimum, batch.effort, batch.counts)
         effort[:, k] = np.where(batch.status == "ok", cheapest, np.nan)

@@ -69,7 +69,7 @@ def proximity(points: Any, origins: Any, *, cost: str = "l2", cost_weights: Any 
     cost : {"l1", "l2"}
         Norm of a difference.
     cost_weights : array_like of shape (D,), optional
-        What a unit of each coordinate costs, not negative; 1 where nothing is said.
+        Cost of a unit of each coordinate, not negative; default: 1.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def diversity(points: Any, *, cost: str = "l2", cost_weights: Any = None) -> Arr
     cost : {"l1", "l2"}
         Norm of a difference.
     cost_weights : array_like of shape (D,), optional
-        As for `proximity`.
+        As in `proximity`.
 
     Returns
     -------
@@ -213,13 +213,13 @@ def sparsity(options: "pd.DataFrame", factual: "pd.DataFrame") -> npt.NDArray[np
     [1, 2]
     """
     names = tuple(getattr(options, "columns", ()))
-    new, own = read_table(options, names, "options"), read_table(factual, names, "factual")
-    if len(own) not in (1, len(new)):
+    new, today = read_table(options, names, "options"), read_table(factual, names, "factual")
+    if len(today) not in (1, len(new)):
         raise InvalidInputError(
-            f"factual must have one row, or one per option ({len(new)}), got {len(own)}; pass X.iloc[[i]]"
+            f"factual must have one row, or one per option ({len(new)}), got {len(today)}; pass X.iloc[[i]]"
         )
-    rows = np.zeros(len(new), dtype=np.intp) if len(own) == 1 else np.arange(len(new))
-    counts: npt.NDArray[np.int64] = changed_cells(own.iloc[rows], new).sum(axis=1)
+    rows = np.zeros(len(new), dtype=np.intp) if len(today) == 1 else np.arange(len(new))
+    counts: npt.NDArray[np.int64] = changed_cells(today.iloc[rows], new).sum(axis=1)
     return counts
 
 
@@ -278,7 +278,7 @@ def _read_plans(points: Any) -> Array:
 
 
 def _norms(differences: Array, cost: str, cost_weights: Any) -> Array:
-    """Norms of vectors (..., D), each coordinate weighted."""
+    """Return the norms of vectors (..., D), each coordinate weighted."""
     power = 1 if read_word(cost, COSTS, "cost") == "l1" else 2
     if cost_weights is not None:
         weights = as_vector(cost_weights, "cost_weights", differences.shape[-1])
@@ -290,49 +290,49 @@ def _norms(differences: Array, cost: str, cost_weights: Any) -> Array:
 
 
 def _determinant(distances: Array) -> Array:
-    """Determinant of 1 / (1 + distance), (...,) for distances (..., J, J); rounding does not make it negative."""
+    """Return the determinants of 1 / (1 + distance), (...,) for distances (..., J, J); never negative by rounding."""
     with np.errstate(invalid="ignore"):  # NaN stays NaN
         determinant: Array = np.maximum(np.linalg.det(1.0 / (1.0 + distances)), 0.0)
     return determinant
 
 
 def _mean(values: Array, counts: Positions) -> Array:
-    """Mean over each applicant's options, NaN where there are none."""
+    """Return the mean over each applicant's options, NaN where there are none."""
     return reduce_segments(np.add, values, counts) / np.maximum(counts, 1)
 
 
 def _validity_columns(batch: "PlanBatch", thetas: Any) -> dict[str, Array]:
     columns = {name: np.full(len(batch), np.nan) for name in ("validity_all", "validity_any", "validity_each")}
     for rows, options in segments_by_size(batch.counts):
-        found = empirical_validity(batch.points[options], thetas)
-        columns["validity_all"][rows] = found.all
-        columns["validity_any"][rows] = found.any
-        columns["validity_each"][rows] = found.each.mean(axis=1)
+        validity = empirical_validity(batch.points[options], thetas)
+        columns["validity_all"][rows] = validity.all
+        columns["validity_any"][rows] = validity.any
+        columns["validity_each"][rows] = validity.each.mean(axis=1)
     return columns
 
 
 def _effort_diversity(batch: "PlanBatch") -> Array:
-    """Diversity of each plan, with the efforts between its options as distances, (N,)."""
+    """Return the diversity of each plan, with the efforts between its options as distances, (N,)."""
     from copa.plans.cost import COSTS
 
-    found = np.full(len(batch), np.nan)
+    diversities = np.full(len(batch), np.nan)
     if batch.request.cost not in COSTS:
-        return found
+        return diversities
     for rows, options in segments_by_size(batch.counts):
         flat = batch.options.iloc[options.ravel()]
-        found[rows] = _determinant(_efforts_between(flat, options.shape, batch.basis.schema, batch.request.cost))
-    return found
+        diversities[rows] = _determinant(_efforts_between(flat, options.shape, batch.basis.schema, batch.request.cost))
+    return diversities
 
 
 def _efforts_between(table: "pd.DataFrame", shape: tuple[int, ...], schema: "FeatureSchema", cost: str) -> Array:
-    """Efforts between the options of n plans of J, whose rows follow each other in the table, (n, J, J).
+    """Return the efforts between the options of n plans of J, whose rows follow each other in the table, (n, J, J).
 
-    NaN where an option holds a value that the schema does not know.
+    They are NaN where an option holds a value that the schema does not know.
     """
     from copa.plans.cost import read_cost
 
-    known = [feature for feature in schema.features if not feature.immutable and feature.name in table.columns]
-    columns = sorted(known, key=lambda feature: feature.is_categorical)  # numeric ones first, as prices have them
+    mutable = [feature for feature in schema.features if not feature.immutable and feature.name in table.columns]
+    columns = sorted(mutable, key=lambda feature: feature.is_categorical)  # numeric ones first, as prices have them
     rows, readable = np.empty((*shape, len(columns))), np.ones(shape, dtype=np.bool_)
     first_level = sum(feature.is_numeric for feature in columns)
     for f, feature in enumerate(columns):

@@ -1,5 +1,6 @@
-"""Why a model declines someone: what separates an applicant from those whom it accepts, column by column."""
+"""Reasons for a decline: the difference of an applicant's score from that of a typical accepted row, by column."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -40,7 +41,7 @@ class Reason(NamedTuple):
     value : object
         The applicant's.
     reference : object
-        What the applicant is compared with.
+        The value that it is compared with.
     contribution : float
         By how much the score would rise with the reference in its place.
     """
@@ -53,7 +54,7 @@ class Reason(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Reasons:
-    """Differences of one applicant from those accepted: the difference of two scores, split by column.
+    """The difference of an applicant's score from that of a reference which is accepted, split by column.
 
     `contributions` and `together` add up to `reference_score - score`.
 
@@ -90,11 +91,11 @@ class Reasons:
     >>> y = X["income"] - X["debt"] + draw.normal(0, 5, 300) > 25
     >>> model = LogisticRegression().fit(X, y)
     >>> planner = copa.RecoursePlanner(model, later_models=copa.LaterModels(n_refits=50), progress=False).fit(X, y)
-    >>> (found,) = find_reasons(planner.strategy_, X[~model.predict(X)].head(1))
-    >>> [(reason.column, reason.value, reason.reference) for reason in found.principal()]
+    >>> (reasons,) = find_reasons(planner.strategy_, X[~model.predict(X)].head(1))
+    >>> [(reason.column, reason.value, reason.reference) for reason in reasons.principal()]
     [('income', 23, 48)]
-    >>> gap = found.reference_score - found.score
-    >>> bool(np.isclose(found.contributions.sum() + found.together, gap)), found.found_by
+    >>> gap = reasons.reference_score - reasons.score
+    >>> bool(np.isclose(reasons.contributions.sum() + reasons.together, gap)), reasons.found_by
     (True, 'exact')
     """
 
@@ -109,16 +110,17 @@ class Reasons:
     compared_with: str = ACCEPTED
 
     def principal(self, most: int = MOST_REASONS) -> list[Reason]:
-        """The reasons that count most, the most important first.
+        """Return the reasons that count most, the most important first.
 
         Parameters
         ----------
         most : int
+            Reasons to return at most.
 
         Returns
         -------
         list of Reason
-            At most so many; none that contributes less than 2 % of what speaks against the applicant in all.
+            None of them contributes less than 2 % of all that speaks against the applicant.
         """
         least = LEAST_SHARE * float(np.maximum(self.contributions, 0.0).sum())
         reasons = [
@@ -130,7 +132,7 @@ class Reasons:
 
 
 def protected_columns(schema: FeatureSchema, columns: tuple[str, ...]) -> dict[str, str]:
-    """Columns that the law may protect, with why they look so, by their names and titles."""
+    """Return the columns that the law may protect, each with why it looks so, by its name and its title."""
     protected = {}
     for name in columns:
         titles = (name, schema[name].heading) if name in schema else (name,)
@@ -140,20 +142,20 @@ def protected_columns(schema: FeatureSchema, columns: tuple[str, ...]) -> dict[s
     return protected
 
 
-def find_reasons(fitted: "Strategy", table: "pd.DataFrame") -> list[Reasons]:
+def find_reasons(strategy: "Strategy", table: "pd.DataFrame") -> list[Reasons]:
     """Find out why applicants are declined.
 
     Parameters
     ----------
-    fitted : Strategy
-        What a planner has fitted.
+    strategy : Strategy
+        `strategy_` of a planner.
     table : DataFrame
         One applicant per row.
 
     Returns
     -------
     list of Reasons
-        One per row, which do not depend on the other rows.
+        One per row, which does not depend on the other rows.
 
     Examples
     --------
@@ -165,72 +167,69 @@ def find_reasons(fitted: "Strategy", table: "pd.DataFrame") -> list[Reasons]:
     >>> model = LogisticRegression(max_iter=500).fit(X, data.favourable)
     >>> later = copa.LaterModels(n_refits=50)
     >>> planner = copa.RecoursePlanner(model, later_models=later, progress=False).fit(X, data.favourable)
-    >>> [found.principal()[0].column for found in find_reasons(planner.strategy_, X[~model.predict(X)].head(2))]
+    >>> [reasons.principal()[0].column for reasons in find_reasons(planner.strategy_, X[~model.predict(X)].head(2))]
     ['duration', 'duration']
     """
-    references, reasons = _References(fitted), []
+    references, reasons = _References(strategy), []
     for first in range(0, len(table), BLOCK):
         people = table.iloc[first : first + BLOCK]
         rows, words = references.of_each(people)
-        reasons += _compare(fitted, people[list(fitted.model.columns)], rows, words)
+        reasons += _compare(strategy, people[list(strategy.model.columns)], rows, words)
     return reasons
 
 
-def require_reference(fitted: "Strategy") -> None:
+def require_reference(strategy: "Strategy") -> None:
     """Raise where a planner knows nobody to compare applicants with, before any work is done for them."""
-    _ = _References(fitted).everybody
+    _ = _References(strategy).everybody
 
 
 class _References:
-    """Whom applicants are compared with."""
+    """Typical accepted rows, with which applicants are compared."""
 
-    def __init__(self, fitted: "Strategy") -> None:
-        self._fitted, plausibility = fitted, fitted.space.plausibility
-        columns = list(fitted.model.columns)
-        self._known: Plausibility | None = None
-        if plausibility is not None and not fitted.additive and set(columns) <= set(plausibility.schema.names):
+    def __init__(self, strategy: "Strategy") -> None:
+        self._schema, self._model, self._accepted_row = strategy.schema, strategy.model, strategy.accepted_row
+        self._columns, plausibility = list(strategy.model.columns), strategy.space.plausibility
+        self._neighbours: Plausibility | None = None
+        if plausibility is not None and not strategy.additive and set(self._columns) <= set(plausibility.schema.names):
             self._rows = plausibility.table()
-            self._accepted: Indices = np.flatnonzero(fitted.model.accepts(self._rows[columns]))
-            self._known = plausibility if len(self._accepted) >= N_NEIGHBOURS[0] else None
+            self._accepted: Indices = np.flatnonzero(self._model.accepts(self._rows[self._columns]))
+            self._neighbours = plausibility if len(self._accepted) >= N_NEIGHBOURS[0] else None
 
     def of_each(self, people: "pd.DataFrame") -> tuple["pd.DataFrame", list[str]]:
-        """Return a typical accepted row near each applicant, or one of all accepted, and which of the two it is."""
+        """Return a typical accepted row near each applicant, or else that of all accepted, and which of them it is."""
         import pandas as pd
 
-        if self._known is None:
+        if self._neighbours is None:
             return self.everybody.iloc[np.zeros(len(people), dtype=np.intp)], [ACCEPTED] * len(people)
-        near = [self._near(people.iloc[[i]]) for i in range(len(people))]
+        near = [self._typical_of_nearest(people.iloc[[i]], N_NEIGHBOURS) for i in range(len(people))]
         words = [ACCEPTED if row is None else NEIGHBOURS for row in near]
         return pd.concat([self.everybody if row is None else row for row in near]), words
 
-    def _near(self, row: "pd.DataFrame") -> "pd.DataFrame | None":
-        """Return the typical row of as few neighbours as make it an accepted one; None where it never is."""
-        fitted, near = self._fitted, cast("Plausibility", self._known).nearest(row, self._accepted)
-        for size in N_NEIGHBOURS:
-            typical = typical_row(fitted.schema, self._rows.iloc[near[:size]], fitted.model.columns)
-            if is_accepted(fitted.model, typical):
+    def _cluster(self) -> "pd.DataFrame | None":
+        """Return the typical row of accepted rows near each other, the best scores first; None if none is accepted."""
+        accepted = self._rows.iloc[self._accepted]
+        scores = scores_of(self._model, accepted[self._columns])
+        for i in np.argsort(-scores, kind="stable")[:N_GROUPS].tolist():
+            typical = self._typical_of_nearest(accepted.iloc[[i]], (N_NEIGHBOURS[0], FEWEST))
+            if typical is not None:
                 return typical
         return None
 
-    def _cluster(self) -> "pd.DataFrame | None":
-        """Return a typical row of accepted rows near each other, the best scores first; None where none is accepted."""
-        fitted, accepted = self._fitted, self._rows.iloc[self._accepted]
-        scores = scores_of(fitted.model, accepted[list(fitted.model.columns)])
-        for i in np.argsort(-scores, kind="stable")[:N_GROUPS].tolist():
-            near = cast("Plausibility", self._known).nearest(accepted.iloc[[i]], self._accepted)
-            for size in (N_NEIGHBOURS[0], FEWEST):
-                found = typical_row(fitted.schema, self._rows.iloc[near[:size]], fitted.model.columns)
-                if is_accepted(fitted.model, found):
-                    return found
+    def _typical_of_nearest(self, row: "pd.DataFrame", sizes: Sequence[int]) -> "pd.DataFrame | None":
+        """Return the typical row of as few nearest accepted rows as make it accepted; None where it never is."""
+        nearest = cast("Plausibility", self._neighbours).nearest(row, self._accepted)
+        for size in sizes:
+            typical = typical_row(self._schema, self._rows.iloc[nearest[:size]], self._columns)
+            if is_accepted(self._model, typical):
+                return typical
         return None
 
     @cached_property
     def everybody(self) -> "pd.DataFrame":
         """Typical row of all that are accepted, and accepted itself."""
-        fitted, typical = self._fitted, self._fitted.accepted_row
-        if typical is not None and is_accepted(fitted.model, typical):
-            return typical
-        typical = None if self._known is None else self._cluster()
+        if self._accepted_row is not None and is_accepted(self._model, self._accepted_row):
+            return self._accepted_row
+        typical = None if self._neighbours is None else self._cluster()
         if typical is None:
             raise InvalidInputError(
                 "reasons compare an applicant with those accepted, and this planner knows nobody to compare with: no "
@@ -240,14 +239,16 @@ class _References:
         return typical
 
 
-def _compare(fitted: "Strategy", people: "pd.DataFrame", references: "pd.DataFrame", words: list[str]) -> list[Reasons]:
+def _compare(
+    strategy: "Strategy", people: "pd.DataFrame", references: "pd.DataFrame", words: list[str]
+) -> list[Reasons]:
     """Split the differences of N applicants from their references."""
-    columns, n = fitted.model.columns, len(people)
+    columns, n = strategy.model.columns, len(people)
     # Of each column one row with the reference's cell in the applicant's row, and one the other way round; then the two
     # rows themselves.
     here = np.vstack([np.eye(len(columns), dtype=bool), np.zeros((1, len(columns)), dtype=bool)])
     mixed = _mixed(people, references, np.vstack([here, ~here]))
-    scores = scores_of(fitted.model, mixed).reshape(n, 2, len(columns) + 1)
+    scores = scores_of(strategy.model, mixed).reshape(n, 2, len(columns) + 1)
     cells, reference_cells = ([cells_of(table[name]) for name in columns] for table in (people, references))
     compared = []
     for i, (forward, back) in enumerate(scores):
@@ -263,7 +264,7 @@ def _compare(fitted: "Strategy", people: "pd.DataFrame", references: "pd.DataFra
                 together=reference_score - score - float(parts.sum()),
                 score=score,
                 reference_score=reference_score,
-                found_by=EXACT if fitted.additive else REPLACEMENT,
+                found_by=EXACT if strategy.additive else REPLACEMENT,
                 compared_with=words[i],
             )
         )
@@ -271,7 +272,7 @@ def _compare(fitted: "Strategy", people: "pd.DataFrame", references: "pd.DataFra
 
 
 def _mixed(people: "pd.DataFrame", references: "pd.DataFrame", taken: npt.NDArray[np.bool_]) -> "pd.DataFrame":
-    """Of each of N applicants R rows, whose cells are the applicant's, or the reference's where `taken` (R, C)."""
+    """Return R rows for each of N applicants, with the reference's cells where `taken`, (R, C), and else their own."""
     import pandas as pd
 
     mixed = {}
@@ -283,7 +284,7 @@ def _mixed(people: "pd.DataFrame", references: "pd.DataFrame", taken: npt.NDArra
 
 
 def _in_dtype_of(column: "pd.Series[Any]", like: "pd.Series[Any]") -> "pd.Series[Any]":
-    """A column in the dtype of another one, where that can hold it."""
+    """Return a column in the dtype of another one, where that can hold it."""
     if column.dtype == like.dtype:
         return column
     try:

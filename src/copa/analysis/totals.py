@@ -216,7 +216,7 @@ def accepted_today(batch: PlanBatch, model: Model) -> npt.NDArray[np.bool_]:
 
 
 def reached_shares(values: Any) -> tuple[Array, Array]:
-    """Share of plans that reach a guarantee.
+    """Return the share of plans that reach each guarantee.
 
     Parameters
     ----------
@@ -263,25 +263,17 @@ class AuditTotals:
     unread: int
 
     @classmethod
-    def of(cls, batch: PlanBatch, fitted: "Strategy") -> "AuditTotals":
-        """Count them.
-
-        Parameters
-        ----------
-        batch : PlanBatch
-            What `RecoursePlanner.audit` returned.
-        fitted : Strategy
-            Of the planner that audited it.
-        """
+    def of(cls, batch: PlanBatch, strategy: "Strategy") -> "AuditTotals":
+        """Count the plans of a batch that `RecoursePlanner.audit` returned, with the strategy of that planner."""
         todays = batch.applicants.iloc[batch.owner]
-        declined = ~accepted_today(batch, fitted.model)
+        declined = ~accepted_today(batch, strategy.model)
         level = batch.request.level
         ends = {status: int((declined & (batch.status == status)).sum()) for status in (OK, FRAGILE, INFEASIBLE, ERROR)}
         return cls(
             n_applicants=len(batch),
             n_declined=int(declined.sum()),
             n_options=len(batch.options),
-            allowed=int(fitted.schema.obeys(todays, batch.options).sum()) if len(todays) else 0,
+            allowed=int(strategy.schema.obeys(todays, batch.options).sum()) if len(todays) else 0,
             accepted=int(batch.accepted.sum()),
             at_level=None if level is None else int((batch.option_lower >= level).sum()),
             reached=ends[OK],
@@ -291,7 +283,7 @@ class AuditTotals:
         )
 
     def in_words(self, batch: PlanBatch) -> list[str]:
-        """Say it in two sentences, for the batch that was counted."""
+        """Return the totals in two sentences, for the batch that was counted."""
         request, whom = batch.request, WHOM[batch.request.guarantee_for]
         options = (
             f"{counted(self.n_options, 'option')} for {counted(self.n_applicants, 'applicant')}: {self.allowed:,} "
@@ -311,5 +303,5 @@ class AuditTotals:
         return [f"{options}.", f"{people}{unread}."]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON holds it."""
+        """Return the totals as JSON holds them."""
         return dict(vars(self))

@@ -32,7 +32,7 @@ class Limit:
     value : float
         Number of promises, or share of them.
     is_share : bool
-        Which of the two it is.
+        True for a share.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class Limit:
         return limit
 
     def of(self, n_promises: int) -> int:
-        """Return how many of so many promises may be broken."""
+        """Return the number of promises that may be broken, of all that there are."""
         return math.floor(self.value * n_promises + ROUNDING) if self.is_share else int(self.value)
 
     def in_words(self, n_promises: int) -> str:
@@ -116,7 +116,7 @@ class Interval(NamedTuple):
 
 
 def clopper_pearson(count: float, size: float, confidence: float = CONFIDENCE) -> Interval:
-    """Exact interval of the probability behind a count of successes in independent trials.
+    """Return the exact interval of the probability behind a count of successes in independent trials.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def clopper_pearson(count: float, size: float, confidence: float = CONFIDENCE) -
 
 
 def effective_size(flags: npt.NDArray[np.bool_], owner: npt.NDArray[np.integer]) -> float:
-    """How many independent trials a share among people with several promises each is worth.
+    """Return the number of independent trials that a share among people with several promises each is worth.
 
     The promises of one person are accepted or refused together. The variance of the share over people, against that of
     independent promises, says how much fewer they are. Where people do not differ more than independent promises would
@@ -191,7 +191,7 @@ def effective_size(flags: npt.NDArray[np.bool_], owner: npt.NDArray[np.integer])
 def share_interval(
     flags: npt.NDArray[np.bool_], owner: npt.NDArray[np.integer], confidence: float = CONFIDENCE
 ) -> Interval:
-    """Interval of a share among other people of the same kind: Clopper and Pearson's, for the effective size.
+    """Return the interval of a share among other people of the same kind: Clopper and Pearson's, at the effective size.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which columns a change of score comes from: each is replaced by what is typical, and the models are asked again."""
+"""Effects of the columns on a score: each is replaced by a typical value, and the models score the rows again."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Cause:
-    """Why a promise would be broken.
+    """The columns by which a promise would be broken.
 
     Attributes
     ----------
@@ -52,13 +52,13 @@ class Cause:
     changes: tuple[tuple[str, float], ...]
 
     def in_words(self, most: int = 3) -> str:
-        """One line: the scores, and the largest losses."""
+        """Return one line: the scores, and the largest losses."""
         was = "" if self.score_in_force is None else f", was {self.score_in_force:.2f}"
         losses = [f"{name} {change:+.2f}" for name, change in self.changes[:most] if change < 0.0]
         return f"{self.promise} ({self.applicant}): score {self.score:.2f}{was}; {', '.join(losses) or 'no loss'}"
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the cause as JSON has it."""
         return {
             "promise": self.promise,
             "applicant": self.applicant,
@@ -69,7 +69,7 @@ class Cause:
 
 
 def typical_row(rows: "pd.DataFrame") -> "pd.DataFrame":
-    """Return the middle value of each column of numbers and the most frequent of others, one row in the same dtypes."""
+    """Return the middle value of each numeric column and the most frequent of others, one row in the same dtypes."""
     import pandas as pd
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
@@ -88,7 +88,7 @@ def typical_row(rows: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def varied_rows(rows: "pd.DataFrame", typical: "pd.DataFrame", columns: Sequence[str]) -> "pd.DataFrame":
-    """Return the n rows, n rows with the first column replaced by the typical value, and so on, and the typical row."""
+    """Return n rows, again n for each column with its cells replaced by the typical one, and the typical row."""
     import pandas as pd
 
     same = np.zeros(len(rows), dtype=np.intp)
@@ -99,10 +99,10 @@ def varied_rows(rows: "pd.DataFrame", typical: "pd.DataFrame", columns: Sequence
 def column_effects(
     scores: Callable[["pd.DataFrame"], Array], rows: "pd.DataFrame", typical: "pd.DataFrame", columns: Sequence[str]
 ) -> tuple[Array, Array, Array]:
-    """Return what each column adds to the scores of rows, against its typical value.
+    """Return the effect of each column on the scores of rows, against its typical value.
 
-    Of scores that are sums over the columns this is exact: the parts of a row add up to its score. Of others the last
-    part is what columns do together.
+    For scores that are sums over the columns this is exact: the parts of a row add up to its score. For others the last
+    part is the effect of the columns together.
 
     Parameters
     ----------
@@ -140,18 +140,9 @@ def find_causes(
     applicants: Sequence[Any],
     typical: "pd.DataFrame",
 ) -> tuple[tuple[Cause, ...], str]:
-    """Explain why promises would be broken; where nothing is said, return the reason for that.
+    """Explain by columns why the candidate refuses promised rows; without causes, return the reason for that.
 
-    Parameters
-    ----------
-    candidate : DecidingModel
-    in_force : DecidingModel or None
-    rows : DataFrame
-        Promised rows that the candidate refuses; the index names the promises.
-    applicants : sequence of object
-        Whose they are.
-    typical : DataFrame
-        One row.
+    The index of the rows names the promises, `applicants` their holders, and `typical` is one row.
     """
     if not candidate.has_scores:
         return (), "the candidate has neither parameters nor probabilities, so that nothing says how clearly it refuses"

@@ -79,7 +79,7 @@ class ConstrainedLogistic:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What was found, with the numbers that prove how good it is.
+    """Parameters and multipliers, with the numbers that prove how good they are.
 
     For every theta* that keeps the promises, f(theta) - f(theta*) is at most
     `duality_gap` + `dual_residual` * ||theta - theta*||_1, by convexity and weak duality.
@@ -128,7 +128,7 @@ class Solution:
 
     @property
     def primal_residual(self) -> float:
-        """How far the worst promise is from its margin."""
+        """Largest shortfall of a promise from its margin."""
         return float(np.max(-self.slack, initial=0.0))
 
     @cached_property
@@ -152,12 +152,12 @@ class Solution:
         return weights
 
     def is_optimal(self, tolerance: float = 1e-6) -> bool:
-        """Whether residuals and gap are small beside the objective, the scores and the gradient of the data.
+        """Return whether residuals and gap are small beside the objective, the scores and the gradient of the data.
 
         Parameters
         ----------
         tolerance : float
-            How small.
+            Largest relative residual and gap.
         """
         fit, scale = self.problem.fit, 1.0 + abs(self.objective)
         steep = 1.0 + float((self.problem.weights @ np.abs(fit.design)).max(initial=0.0))
@@ -173,7 +173,7 @@ class _Iterate(NamedTuple):
 
 
 class _Equations(NamedTuple):
-    """What the optimality conditions leave at an iterate."""
+    """Residuals of the optimality conditions at an iterate."""
 
     dual: Array  # grad f - P'lambda
     primal: Array  # P theta - margin - s
@@ -230,7 +230,7 @@ def _first(problem: ConstrainedLogistic, free: Array, slack: Array) -> _Iterate:
 
 
 def _central_path(problem: ConstrainedLogistic, point: _Iterate) -> tuple[_Iterate, int]:
-    """Mehrotra's predictor and corrector, until residuals and gap vanish."""
+    """Take Mehrotra's predictor-corrector steps until residuals and gap vanish."""
     scale = 1.0 + abs(problem.objective(point.theta))
     apart = 1.0 + float(np.abs(problem.margin).max())
     found = _equations(problem, point)
@@ -258,7 +258,7 @@ def _central_path(problem: ConstrainedLogistic, point: _Iterate) -> tuple[_Itera
 def _step(
     problem: ConstrainedLogistic, point: _Iterate, found: _Equations, least: float
 ) -> tuple[_Iterate, _Equations] | None:
-    """One step, halved until the optimality conditions are nearer; None where rounding leaves none.
+    """Take one step, halved until the residuals are smaller; None where rounding leaves none.
 
     It aims at no smaller mu than `least`: the matrix would only be worse conditioned.
     """
@@ -293,13 +293,13 @@ def _step(
 
 
 def _longest(point: _Iterate, move: _Iterate) -> float:
-    """Length of a step at which the first slack or multiplier is zero, at most 1 / NEAR_BOUNDARY."""
+    """Return the length of a step at which the first slack or multiplier is zero, at most 1 / NEAR_BOUNDARY."""
     shrinking = [np.max(-change / own) for own, change in zip(point[1:], move[1:], strict=True)]
     return 1.0 / max(NEAR_BOUNDARY, *shrinking)
 
 
 def _distance(found: _Equations, hessian: Array) -> float:
-    """How far the conditions are from being met, in units of the objective."""
+    """Return the size of the residuals, in units of the objective."""
     dual = float(found.dual @ (found.dual / np.maximum(hessian.diagonal(), 1e-300)))
     return float(np.sqrt(dual)) + float(np.linalg.norm(found.primal)) + found.mu
 
@@ -312,7 +312,7 @@ def _equations(problem: ConstrainedLogistic, point: _Iterate) -> _Equations:
 
 
 def _derivatives(problem: ConstrainedLogistic, theta: Array, *, second: bool = True) -> tuple[Array, Array]:
-    """Gradient (D,) and Hessian (D, D) of f; the latter empty where it is not asked for."""
+    """Return the gradient (D,) and the Hessian (D, D) of f; the latter is empty unless `second`."""
     from scipy.special import expit
 
     fit = problem.fit

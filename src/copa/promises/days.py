@@ -1,4 +1,4 @@
-"""Days of promises: as they are given, whether they have come, and the last one of a span."""
+"""Days of promises: read from dates, text and points in time, all in UTC; the last day of a span."""
 
 import calendar
 import re

@@ -1,4 +1,4 @@
-"""The refit of a logistic regression that keeps its promises: the constrained optimum, dear promises released.
+"""The refit of a logistic regression that keeps promises: the constrained optimum, without the dearest if it may.
 
 Without an intercept, promises may contradict each other; `contradictions` finds which, with the proof of it.
 """
@@ -30,23 +30,7 @@ def exact_model(classifier: Any) -> LogisticModel | None:
 
 
 class ExactRefit:
-    """The refit of a logistic regression among all parameters that keep given promises.
-
-    Parameters
-    ----------
-    refit : PlainRefit
-        Without promises; its last step is a logistic regression.
-    model : LogisticModel
-        What that minimises.
-    encoded : object
-        Promised rows as the last step is given them.
-    position : int
-        Of the favourable label in its classes.
-    ids : sequence of str
-        Of the promises, for reasons.
-    threshold : float, optional
-        Probability of the favourable label from which on the model accepts; None for what `predict` says.
-    """
+    """The refit of a logistic regression among all parameters that keep promises, given by their rows and ids."""
 
     def __init__(
         self,
@@ -72,14 +56,9 @@ class ExactRefit:
         self._free = damped_newton(self._fit, self._weights, self._parameters(refit.classifier))
 
     def keep(self, margin: float, n_broken: int = 0) -> Outcome:
-        """Return the constrained optimum, without the promises that contradict others, and up to `n_broken` dear ones.
+        """Return the constrained optimum, without the promises that contradict others and up to `n_broken` dear ones.
 
-        Parameters
-        ----------
-        margin : float
-            Least score of a promised row: log-odds beyond those of the threshold.
-        n_broken : int
-            Promises that may be broken.
+        The margin is the least score of a promised row: log-odds beyond those of the threshold.
         """
         margins = np.full(len(self._promised), float(margin))
         reasons = {} if self._model.fit_intercept else self._impossible()
@@ -123,7 +102,7 @@ class ExactRefit:
                 path.append({"promise": self._ids[k], "multiplier": float(multipliers[k])})
 
     def _rounded_off(self, outcome: Outcome) -> Flags:
-        """Return the promises whose margin rounding eats up, (m,): a classifier adds numbers in an order of its own."""
+        """Return the promises whose margin is lost to rounding, (m,): a classifier adds in an order of its own."""
         short: Flags = ~accepts(outcome.classifier, self._encoded, self._favourable, self._threshold, REFIT)
         short[list(outcome.reasons)] = False
         return short
@@ -218,8 +197,8 @@ def contradictions(promised: Array) -> Contradiction:
     >>> import numpy as np
     >>> from copa.promises.exact_refit import contradictions
     >>> points = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
-    >>> found = contradictions(points)
-    >>> int(found.given_up.sum()), found.given_up[2:].tolist()
+    >>> contradiction = contradictions(points)
+    >>> int(contradiction.given_up.sum()), contradiction.given_up[2:].tolist()
     (2, [False, True])
     """
     units = np.abs(promised).max(axis=1, initial=0.0)

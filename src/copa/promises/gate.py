@@ -1,4 +1,4 @@
-"""`gate`: which outstanding promises a candidate model would break, before it goes live."""
+"""`gate`: the outstanding promises that a candidate model would break, before it goes live."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -169,13 +169,7 @@ class _Models:
 
 
 class _Tried:
-    """Promises that were tried: facts and decisions of all of them, and the rows of those to explain.
-
-    Parameters
-    ----------
-    groups : sequence of str
-        Columns of the promised rows by which promises are counted too.
-    """
+    """Promises that were tried: facts and decisions of all of them, and the rows of those to explain."""
 
     def __init__(self, groups: Sequence[str]) -> None:
         self._groups = list(groups)
@@ -204,7 +198,7 @@ class _Tried:
             self._note_broken(block.select(broken), models.candidate)
 
     def _owners(self, block: PromisedRows) -> Any:
-        """Return numbers that tell applicants apart; of unknown ones, one each."""
+        """Return numbers that tell applicants apart; each unknown one has its own."""
         import pandas as pd
 
         people = block.facts["applicant"]
@@ -219,7 +213,7 @@ class _Tried:
         self._worst.append(block.rows.iloc[order].assign(**{_SCORE: scores[order], _APPLICANT: applicants}))
 
     def facts_and_cells(self) -> "tuple[pd.DataFrame, pd.DataFrame]":
-        """Return what promises are counted by: facts with `owner`, `broken` and `before`, and cells of the groups."""
+        """Return the facts of all promises, with `owner`, `broken` and `before`, and their cells in the groups."""
         import pandas as pd
 
         facts, cells = pd.concat(self._facts, ignore_index=True), pd.concat(self._cells, ignore_index=True)
@@ -233,7 +227,7 @@ class _Tried:
         return table.sort_values("score", kind="stable").rename_axis("promise")
 
     def causes(self, models: _Models, reference: "pd.DataFrame | None") -> tuple[tuple[Cause, ...], str]:
-        """Explain the worst, against what is typical of the reference rows or else of the promised ones."""
+        """Explain the worst refusals, against the typical row of the reference or else of the promises."""
         import pandas as pd
 
         if not self._worst:

@@ -1,4 +1,4 @@
-"""`GateReport`: what a candidate model would do to the promises that are outstanding."""
+"""`GateReport`: the promises that a candidate model would keep and break."""
 
 import json
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ ROWS_ONLY = "Each promise is tried at its promised row; the other values that it
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GateReport:
-    """Whether a candidate may go live, and which promises it would break.
+    """The verdict on a candidate, and the promises that it would break.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class GateReport:
         return self.limit.of(self.n_promises)
 
     def in_words(self) -> list[str]:
-        """The result in plain sentences, and what its numbers mean."""
+        """Return the result in plain sentences, and what its numbers mean."""
         verdict, tried = "passes" if self.passed else "fails", counted(self.n_promises, "outstanding promise")
         result = (
             f"The candidate {verdict}: it would break {self.n_broken:,} of {tried} to "
@@ -161,7 +161,7 @@ class GateReport:
         return sentences
 
     def _against_guarantees(self, expected: float) -> str:
-        """What the guarantees say of later models on average, and what neither the limit nor one model owes to it."""
+        """Compare the share with the mean guarantee, which promises nothing of one model and is not the limit."""
         above = "more" if self.broken_share > expected else "no more"
         stricter = self.n_allowed < expected * self.n_promises
         return (
@@ -171,7 +171,7 @@ class GateReport:
 
     @property
     def calibration(self) -> "pd.DataFrame":
-        """Promised against kept: by band of guarantees, how many there are, their mean and the share accepted.
+        """Promised against kept: by band of guarantees, the promises, their mean guarantee and the share accepted.
 
         Returns
         -------
@@ -206,7 +206,7 @@ class GateReport:
         return metrics
 
     def thresholds(self) -> dict[str, dict[str, Any]]:
-        """What `metrics` must be: by name, the arguments of MLflow's `MetricThreshold`.
+        """Return the limits of `metrics`: by name, the arguments of MLflow's `MetricThreshold`.
 
         Returns
         -------
@@ -216,7 +216,7 @@ class GateReport:
         return {SHARE: {"threshold": self.n_allowed / self.n_promises, "greater_is_better": False}}
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as JSON has it; of very many broken promises, the 10,000 clearest refusals."""
+        """Return the report as JSON has it; of very many broken promises, the 10,000 clearest refusals."""
         listed = self.broken.head(MOST_LISTED)
         columns = {name: [as_json(value) for value in listed[name].tolist()] for name in listed}
         records = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
@@ -250,7 +250,7 @@ class GateReport:
         }
 
     def to_json(self, path: str | Path | None = None) -> str | None:
-        """The same as text, or written to a file.
+        """Return the report as JSON text, or write it to a file.
 
         Parameters
         ----------

@@ -36,9 +36,9 @@ class KeptModel:
         Promises that the plain refit breaks, and that `model` breaks, each tried on its own `predict`, or
         at the threshold.
     price : float
-        What the promises cost: of a logistic regression, by how much they raise the objective of the fit (the summed
-        log loss of the training rows, and the penalty); of another learner, the summed log loss of the training rows,
-        which can also fall. NaN for a learner without probabilities.
+        Cost of the promises: of a logistic regression, the rise of the objective of the fit (the summed log loss of the
+        training rows, and the penalty); of another learner, that of the summed log loss of the training rows, which can
+        also fall. NaN for a learner without probabilities.
     multipliers : Series
         Price of each promise, the dearest first: the rate at which its margin raises the objective. 0 for promises that
         do not bind. Of another learner, the weight of its row.
@@ -54,13 +54,13 @@ class KeptModel:
     broken : Series
         Why promises are not kept, by id; empty where all are.
     path : DataFrame
-        What was released, in order, with the price of the rest; of weighted rows, the rounds.
+        Promises that were released, in order, with the price of the rest; of weighted rows, the rounds.
     margin : float
         Least score that was asked of a promised row.
     favourable : object
         Label that was promised.
     note : str
-        What there is to say about the method; "" if nothing.
+        Notes on the method; "" if there are none.
     solution : Solution, optional
         Proof of the constrained optimum.
     threshold : float, optional
@@ -162,7 +162,7 @@ class KeptModel:
 
 
 def _both(values: "pd.Series[Any]") -> str:
-    """A metric of both models, in words."""
+    """Return a metric of both models, in words."""
     return f"{values['kept']:.4f}, of the plain refit {values['plain']:.4f}"
 
 

@@ -40,12 +40,12 @@ BLOCK = 50_000  # promises that are read at a time
 
 @dataclass(frozen=True)
 class LedgerCheck:
-    """What `Ledger.verify` found.
+    """The result of `Ledger.verify`.
 
     Parameters
     ----------
     ok : bool
-        Whether nothing is wrong.
+        True if every event is as it was recorded.
     first_bad : int or None
         Number of the first event that was changed, removed or put elsewhere; None where no event is.
     events : int
@@ -73,7 +73,7 @@ class LedgerCheck:
 
 
 class Ledger:
-    """Promises that were made to people, and what became of them.
+    """Promises that were made to people, and how they ended.
 
     A ledger holds events and never changes one: an option was promised, a person came back, the promise was kept or
     broken. Each event has the digest of the one before it, so that `verify` finds what was changed, removed or put in

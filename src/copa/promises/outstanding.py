@@ -1,4 +1,4 @@
-"""The promises that bind on a day, a block at a time, and what they themselves say: labels, thresholds, tables."""
+"""The promises that bind on a day, a block at a time, and the labels, thresholds and tables that they state."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ BLOCK = 50_000  # promises that are tried at once
 
 @dataclass(frozen=True)
 class Stated:
-    """What promises say of the model that they were made with.
+    """Facts that promises state about the model that they were made with.
 
     Attributes
     ----------
@@ -111,19 +111,9 @@ class Outstanding:
             yield PromisedRows(promised.facts.iloc[some], promised.rows.iloc[some], promised.favourable)
 
     def favourable(self, given: Any, current: Any = None) -> Any:
-        """Return the label that was promised, from whoever knows it; None where nobody does.
+        """Return the label that was promised: stated by promises, given, or wanted by the planner in force; else None.
 
-        Parameters
-        ----------
-        given : object
-            By the caller, or None.
-        current : object, optional
-            A fitted planner knows it too.
-
-        Raises
-        ------
-        InvalidInputError
-            If two of them say different labels.
+        Two different labels are an error.
         """
         fitted = getattr(current, "strategy_", None)
         labels = self.stated.labels
@@ -142,17 +132,7 @@ class Outstanding:
         return given if given is not None or not claims else claims[0][1]
 
     def require_columns(self, needed: Sequence[Any], columns: Sequence[Any], who: str) -> None:
-        """Raise where promises of several tables are tried on what needs the columns of one of them.
-
-        Parameters
-        ----------
-        needed : sequence of str
-            Columns that `who` needs.
-        columns : sequence of str
-            Of a block of promised rows.
-        who : str
-            In words, such as "the candidate".
-        """
+        """Raise where a ledger has promises of several tables, and a block of them lacks columns that `who` needs."""
         there = {str(name) for name in columns}
         lacking = [str(name) for name in needed if str(name) not in there]
         if not lacking or len({table for _, table in self.stated.tables}) < 2:
@@ -180,7 +160,7 @@ class Outstanding:
 
 
 def _stated(promises: Any, as_of: date, model_version: str | None) -> Stated:
-    """Return what a ledger, a batch or rows say."""
+    """Return the facts that a ledger, a batch or rows state."""
     database = getattr(promises, "_database", None)
     if database is not None:
         return _of_ledger(database, as_of, model_version)
@@ -192,7 +172,7 @@ def _stated(promises: Any, as_of: date, model_version: str | None) -> Stated:
 
 
 def _of_ledger(database: Any, as_of: date, model_version: str | None) -> Stated:
-    """Return what the terms of the promises say that are outstanding in a ledger."""
+    """Return the facts in the terms of the promises that are outstanding in a ledger."""
     from copa.data.tables.packing import unpack_entry
     from copa.promises._storage.queries import open_terms, read_layout
 

@@ -13,7 +13,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class PastBound:
-    """What past versions say of the next, if it is exchangeable with them.
+    """A bound by past versions on the share that the next breaks, if it is exchangeable with them.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class PortfolioRisk:
         return facts_html("Portfolio of promises", [("", sentence) for sentence in self.in_words()])
 
     def in_words(self) -> list[str]:
-        """The distribution in plain sentences."""
+        """Return the distribution in plain sentences."""
         high = self.quantiles[0.95]
         above = f", and more than {high:.1%} in at most one case of twenty" if np.isfinite(high) else ""
         forecast = (
@@ -177,7 +177,7 @@ class PortfolioRisk:
         return [outside]
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as JSON has it."""
+        """Return the distribution as JSON has it."""
         return {
             "mean": self.mean,
             "quantiles": {f"{level:g}": _plain(share) for level, share in self.quantiles.items()},

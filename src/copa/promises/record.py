@@ -1,4 +1,4 @@
-"""From plans to promises: which options can be promised, what is kept of them, and until when they are valid."""
+"""From plans to promises: the options that can be promised, their contents, and the terms that they share."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -32,45 +32,26 @@ LONGEST_TEXT = 200
 
 @dataclass(frozen=True)
 class Terms:
-    """What the promises of a batch have in common.
+    """Facts that the promises of a batch have in common."""
 
-    Parameters
-    ----------
-    layout : bytes
-        Columns and dtypes of the promised rows.
-    model_version : str
-    made, valid_until : date
-    content : dict
-        Fingerprint, digests, confidence, label and columns that may differ.
-    """
-
-    layout: bytes
+    layout: bytes  # columns and dtypes of the promised rows
     model_version: str
     made: date
     valid_until: date
-    content: dict[str, Any]
+    content: dict[str, Any]  # fingerprint, digests, confidence, label and columns that may differ
 
 
 @dataclass(frozen=True)
 class NewPromise:
-    """An option that is to be promised.
-
-    Parameters
-    ----------
-    applicant : str
-    content : dict
-        What is said of nobody in particular: number and guarantee of the option.
-    personal : dict
-        Row, changed columns, region, and digest of the certificate.
-    """
+    """An option that is to be promised."""
 
     applicant: str
-    content: dict[str, Any]
-    personal: dict[str, Any]
+    content: dict[str, Any]  # which says nothing of a person: number and guarantee of the option
+    personal: dict[str, Any]  # row, changed columns, region, and digest of the certificate
 
 
 def terms_of(batch: PlanBatch, *, model_version: Any, valid_for: Any, made: Any, model: Any, may_differ: Any) -> Terms:
-    """Return what all promises of a batch have in common; raise for what is wrong with the arguments."""
+    """Return the terms that all promises of a batch share, or raise for what is wrong with the arguments."""
     if not isinstance(batch, PlanBatch):
         raise InvalidInputError(f"batch must be a PlanBatch, got {type(batch).__name__}")
     require_free_names(batch.options.columns)
@@ -94,7 +75,7 @@ def terms_of(batch: PlanBatch, *, model_version: Any, valid_for: Any, made: Any,
 
 
 def require_recordable(batches: Iterable[PlanBatch], terms: Mapping[str, Any]) -> None:
-    """Raise what `Ledger.record` would say of these batches, for those who must know before there is a ledger."""
+    """Raise what `Ledger.record` would raise for these batches, before there is a ledger."""
     arguments = dict(terms)
     recorded_by = arguments.pop("recorded_by")
     if recorded_by is not None:
@@ -129,24 +110,13 @@ def read_columns(given: Any, existing: Iterable[Any], name: str) -> list[str]:
 
 
 def fingerprint(model: Any) -> str:
-    """Return the digest of a model: of the file that skops makes of it.
-
-    Parameters
-    ----------
-    model : object
-        A fitted estimator, or a RecoursePlanner, whose model is taken.
-
-    Raises
-    ------
-    InvalidInputError
-        If skops cannot save it.
-    """
+    """Return the digest of the file that skops makes of an estimator, or of the model of a planner."""
     estimator, _ = model_and_threshold(model)
     return f"model:{Digest().add('model').add(pack_estimator(best_of(estimator)).hex()).text()}"
 
 
 def _basis_digest(batch: PlanBatch) -> str:
-    """Return a fingerprint without the model: of what the plans know of it, the ambiguity set and how it decides."""
+    """Return a fingerprint without the model: of the facts that the plans rest on, and of their ambiguity set."""
     digest = Digest().add([batch.basis.subject, pack_entry(batch.basis.favourable, "the label")])
     return f"basis:{digest.add([batch.basis.threshold, set_digest(batch.ambiguity)]).text()}"
 
@@ -165,14 +135,14 @@ def set_digest(ambiguity: AmbiguitySet) -> str:
 
 
 def certificate_digest(points: Array, ambiguity: str) -> str:
-    """Return the digest of what the certificate of a plan is about: its options, and the digest of their set."""
+    """Return the digest of the subject of a plan's certificate: its options, and the digest of their set."""
     digest = Digest().add(ambiguity)
     digest.add_array("points", points)
     return digest.text()
 
 
 def promises_of(batch: PlanBatch, options: Any = None, *, include_fragile: bool = False) -> Iterator[NewPromise]:
-    """Yield the options of a batch that can be promised, or those that are asked for, in the order of the batch."""
+    """Yield the options of a batch that can be promised, or those given, in the order of the batch."""
     rows = chosen_options(batch, options, include_fragile=include_fragile)
     if not len(rows):
         return
@@ -202,7 +172,7 @@ def _region(batch: PlanBatch, row: int) -> dict[str, tuple[float, float]]:
 
 
 def people_of(batch: PlanBatch) -> list[str]:
-    """Return the applicants of a batch as text, by which two of them must not become one."""
+    """Return the applicants of a batch as text; two of them must not become one."""
     given = batch.applicants.index.tolist()
     people = [alone(label) for label in labels(batch.applicants.index, np.arange(len(batch)))]
     seen: dict[str, Any] = {}
@@ -215,7 +185,7 @@ def people_of(batch: PlanBatch) -> list[str]:
 
 
 def n_fragile(batch: PlanBatch, options: Any = None) -> int:
-    """Return the number of options of fragile plans, which are left out unless they are asked for."""
+    """Return the number of options of fragile plans, which are left out unless `include_fragile` is set."""
     if isinstance(options, Mapping):  # each of which is an error then
         return 0
     both = chosen_options(batch, options, include_fragile=True)
@@ -225,13 +195,7 @@ def n_fragile(batch: PlanBatch, options: Any = None) -> int:
 def chosen_options(batch: PlanBatch, options: Any, *, include_fragile: bool = False) -> Any:
     """Return the positions of the options to promise, ascending.
 
-    Parameters
-    ----------
-    batch : PlanBatch
-    options : int, sequence of int, Mapping or None
-        Numbers of options, for all applicants or by applicant; None for all that can be promised.
-    include_fragile : bool
-        Whether options of fragile plans can be promised.
+    `options` are numbers of options, for all applicants or by applicant; None stands for all that can be promised.
     """
     statuses = (OK, FRAGILE) if include_fragile else (OK,)
     able = np.isin(batch.status[batch.owner], statuses) & batch.accepted
@@ -245,12 +209,12 @@ def chosen_options(batch: PlanBatch, options: Any, *, include_fragile: bool = Fa
         places.setdefault(person, i)
         places.setdefault(plain(label), i)
     chosen: list[int] = []
-    for label, asked in options.items():
+    for label, wanted in options.items():
         if plain(label) not in places:
             names = [key for key in places if isinstance(key, str)]
             raise InvalidInputError(f"applicant {shown(label)} is not among the plans; {hint(label, names)}")
         i = places[plain(label)]
-        for number in _numbers(asked):
+        for number in _numbers(wanted):
             rows = np.flatnonzero((batch.owner == i) & (numbers == number))
             if not len(rows):
                 raise InvalidInputError(
@@ -274,11 +238,11 @@ def _why_not(batch: PlanBatch, plan: int, row: int, *, include_fragile: bool) ->
     return ""
 
 
-def _numbers(asked: Any) -> list[int]:
-    options: list[Any] = [asked] if is_whole(asked) else [None]
-    if isinstance(asked, (list, tuple, set, np.ndarray)):
-        options = list(asked)
+def _numbers(given: Any) -> list[int]:
+    options: list[Any] = [given] if is_whole(given) else [None]
+    if isinstance(given, (list, tuple, set, np.ndarray)):
+        options = list(given)
     for number in options:
         if not is_whole(number) or number < 1:
-            raise InvalidInputError(f"options must be numbers of options, from 1, got {shown(asked)}")
+            raise InvalidInputError(f"options must be numbers of options, from 1, got {shown(given)}")
     return [int(number) for number in options]

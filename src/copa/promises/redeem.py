@@ -1,4 +1,4 @@
-"""A person comes back: whether the row fulfils the promise, and what today's model answers."""
+"""The return of a person: whether the row fulfils the promise, and what today's model answers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,24 +28,24 @@ LONGEST_REASON = 2_000
 
 @dataclass(frozen=True)
 class Redemption:
-    """What came of a person's return.
+    """The outcome of a person's return.
 
     Parameters
     ----------
     promise : str
         Id of the promise.
     applicant : str
-        Whom it was made to.
+        Person that it was made to.
     fulfilled : bool
-        Whether the row is what the promise asks for.
+        Whether the row is as promised.
     accepted : bool
         Whether today's model accepts the row.
     outcome : {"kept", "broken", "not fulfilled"}
         "broken": the row fulfils the promise, and the model does not accept it.
     differences : tuple of str
-        Why the row does not fulfil the promise, in words.
+        Cells in which the row is not as promised, in words.
     decision : {"honour", "refuse"} or None
-        What the owner decided of a broken promise; None where nothing is decided.
+        Decision on a broken promise; None where there is none.
 
     Examples
     --------
@@ -65,39 +65,20 @@ class Redemption:
 
 @dataclass(frozen=True, eq=False)
 class Promise:
-    """A promise as the ledger has it.
-
-    Parameters
-    ----------
-    promise, applicant : str
-    terms : dict
-        What it has in common with others.
-    said : dict
-        Its row, region and changed columns.
-    layout : DataFrame
-        Columns and dtypes of the row, without rows.
-    """
+    """A promise as the ledger has it."""
 
     promise: str
     applicant: str
-    terms: dict[str, Any]
-    said: dict[str, Any]
-    layout: "pd.DataFrame"
+    terms: dict[str, Any]  # shared with other promises
+    content: dict[str, Any]  # its row, region and changed columns
+    layout: "pd.DataFrame"  # columns and dtypes of the row, without rows
 
     def differences(self, row: "pd.DataFrame", may_differ: Iterable[str] = ()) -> tuple[str, ...]:
-        """Say in words where a row is not what was promised; nothing where it is.
-
-        Parameters
-        ----------
-        row : DataFrame
-            One row.
-        may_differ : iterable of str
-            Columns that are ignored, beside those that the promise names.
-        """
-        promised = unpack_cells([self.said["row"]], self.layout)
+        """Say where a row is not as promised; columns in `may_differ`, or named by the promise, may differ."""
+        promised = unpack_cells([self.content["row"]], self.layout)
         ignored = {*self.terms["may_differ"], *read_columns(may_differ, self.layout.columns, "may_differ")}
         flags = changed_cells(promised, row[list(promised.columns)])[0]
-        region, changed = self.said["region"], set(self.said["changed"])
+        region, changed = self.content["region"], set(self.content["changed"])
         differences = []
         for k in np.flatnonzero(flags).tolist():
             name = promised.columns[k]
@@ -113,7 +94,7 @@ class Promise:
 
 
 def _outside(name: str, cell: Any, low: float, high: float) -> list[str]:
-    """Say that a number is outside of its interval, whose ends belong to it."""
+    """Say that a number lies outside its closed interval; nothing if it lies inside."""
     value = plain(cell)
     if isinstance(value, str) or is_missing(value):
         return [f"{name} is {as_text(cell)}, the option asks for a number from {as_text(low)} to {as_text(high)}"]
@@ -127,18 +108,7 @@ def _outside(name: str, cell: Any, low: float, high: float) -> list[str]:
 def read_row(row: Any, layout: "pd.DataFrame", model: Any) -> "pd.DataFrame":
     """Return a person's row as a table of one row, in the dtypes of the promised rows.
 
-    Parameters
-    ----------
-    row : DataFrame of one row, Series or Mapping
-    layout : DataFrame
-        Columns that it must have.
-    model : object
-        May know further columns.
-
-    Raises
-    ------
-    InvalidInputError
-        If columns are missing, or others are there that nobody knows.
+    It must have the columns of the layout; others are allowed if the model knows them.
     """
     import pandas as pd
 
@@ -166,7 +136,7 @@ def read_row(row: Any, layout: "pd.DataFrame", model: Any) -> "pd.DataFrame":
 
 
 def read_decision(decision: Any, reason: Any) -> tuple[str | None, str]:
-    """Return what was decided, and why; a refusal needs a reason."""
+    """Return a decision and its reason; a refusal needs one."""
     if decision is not None and decision not in DECISIONS:
         raise InvalidInputError(f"decision must be 'honour' or 'refuse', got {shown(decision)}")
     if not isinstance(reason, str) or len(reason) > LONGEST_REASON:
@@ -177,7 +147,7 @@ def read_decision(decision: Any, reason: Any) -> tuple[str | None, str]:
 
 
 def choose(candidates: Sequence[Promise], applicant: str, row: Any, model: Any, may_differ: Iterable[str]) -> Promise:
-    """Return the one of a person's open promises that the row fulfils; an InvalidInputError names them if none is."""
+    """Return the one of a person's open promises that the row fulfils; the error names them if it fulfils none."""
     if len(candidates) == 1:
         return candidates[0]
     for promise in candidates:
@@ -222,7 +192,7 @@ def judged(
 
 
 def model_fingerprint(model: Any) -> str:
-    """Return the fingerprint of a model, "" where it has none."""
+    """Return the fingerprint of a model; "" where it has none."""
     try:
         return fingerprint(model)
     except (InvalidInputError, MissingPackageError):

@@ -27,50 +27,20 @@ LARGEST_SHARE = 1.0  # of the weight of the training rows that promised rows may
 
 @dataclass(frozen=True, eq=False)
 class PlainRefit:
-    """A fit without promises, of which the last step can be fitted again.
+    """A fit without promises, of which the last step can be fitted again."""
 
-    Parameters
-    ----------
-    pipelines : tuple
-        Pipelines around the last step, from the outside in, with their fitted encoders; none for a classifier alone.
-    classifier : object
-        The last step, fitted.
-    named : bool
-        Whether the model is given tables; plain arrays else.
-    encoded : object
-        Training rows as the last step is given them: array, sparse matrix or table.
-    labels : ndarray of shape (n,)
-        Their labels.
-    row_weights : ndarray of shape (n,) or None
-        Their weights, where some were given.
-    """
-
-    pipelines: tuple[Any, ...]
-    classifier: Any
-    named: bool
-    encoded: Any
-    labels: npt.NDArray[Any]
-    row_weights: Array | None
+    pipelines: tuple[Any, ...]  # around the last step, from the outside in, with fitted encoders
+    classifier: Any  # the last step, fitted
+    named: bool  # whether the model is given tables, and not plain arrays
+    encoded: Any  # n training rows as the last step is given them: array, sparse matrix or table
+    labels: npt.NDArray[Any]  # (n,)
+    row_weights: Array | None  # (n,)
 
     @classmethod
     def fit(
         cls, estimator: Any, table: "pd.DataFrame", labels: npt.NDArray[Any], row_weights: Array | None, *, named: bool
     ) -> "PlainRefit":
-        """Fit a copy of an estimator as its own `fit` does: the encoders first, then the last step.
-
-        Parameters
-        ----------
-        estimator : object
-            Classifier or pipeline; it stays as it is.
-        table : DataFrame of n rows
-            Training rows.
-        labels : ndarray of shape (n,)
-            Their labels.
-        row_weights : ndarray of shape (n,) or None
-            Their weights, for the last step.
-        named : bool
-            Whether to give the model tables.
-        """
+        """Fit a copy of a classifier or pipeline as its own `fit` does: the encoders first, then the last step."""
         inner = unfitted(best_of(estimator))
         rows: Any = table if named else table.to_numpy()
         pipelines = []
@@ -100,7 +70,7 @@ class PlainRefit:
         return model
 
     def encode(self, rows: "pd.DataFrame") -> Any:
-        """Return promised rows as the last step is given them, or say which one the encoders refuse."""
+        """Return promised rows as the last step is given them; the error names the first that the encoders refuse."""
         try:
             return self._transformed(rows)
         except (ValueError, TypeError, KeyError) as error:
@@ -131,13 +101,13 @@ class PlainRefit:
 
 
 def as_matrix(encoded: Any) -> Array:
-    """Encoded rows as an array of floats, whatever they came in."""
+    """Return encoded rows as an array of floats."""
     dense = encoded.toarray() if hasattr(encoded, "toarray") else encoded
     return as_floats(dense, "the encoded rows")
 
 
 def stacked(encoded: Any, more: Any) -> Any:
-    """Encoded rows of the same kind, one below the other."""
+    """Return encoded rows of the same kind, one below the other."""
     import pandas as pd
 
     if hasattr(encoded, "toarray"):
@@ -151,54 +121,19 @@ def stacked(encoded: Any, more: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a way of keeping promises found.
+    """A refit that keeps promises, and its price."""
 
-    Attributes
-    ----------
-    classifier : object
-        Last step of the model, fitted.
-    price : float
-        What it costs, in the objective of the fit or the summed log loss of the training rows.
-    multipliers, weights : ndarray of shape (m,)
-        Price of each promise, and the weight of its row in the equivalent fit.
-    reasons : dict
-        Why promises are not kept, by position.
-    path : list of dict
-        Releases, or rounds, in order.
-    solution : Solution or None
-        Proof of the constrained optimum.
-    """
-
-    classifier: Any
-    price: float
-    multipliers: Array
-    weights: Array
-    reasons: dict[int, str] = field(default_factory=dict)
-    path: list[dict[str, Any]] = field(default_factory=list)
-    solution: Solution | None = None
+    classifier: Any  # last step of the model, fitted
+    price: float  # in the objective of the fit, or the summed log loss of the training rows
+    multipliers: Array  # price of each promise, (m,)
+    weights: Array  # of the promised rows in the equivalent fit, (m,)
+    reasons: dict[int, str] = field(default_factory=dict)  # why promises are not kept, by position
+    path: list[dict[str, Any]] = field(default_factory=list)  # releases, or rounds, in order
+    solution: Solution | None = None  # proof of the constrained optimum
 
 
 class WeightedRefit:
-    """Refits of a last step on the training rows and the promised ones, with weights.
-
-    Parameters
-    ----------
-    refit : PlainRefit
-        Without promises.
-    encoded : object
-        Promised rows as the last step is given them.
-    favourable : object
-        Label that they are given.
-    position : int
-        Of that label in the classes.
-    threshold : float, optional
-        Probability of that label (or decision value) from which on the model accepts; None for what `predict` says.
-
-    Raises
-    ------
-    InvalidInputError
-        If the last step takes no weights.
-    """
+    """Refits of a last step on the training rows and weighted promised rows, which have the favourable label."""
 
     def __init__(
         self, refit: PlainRefit, encoded: Any, favourable: Any, position: int, threshold: float | None = None
@@ -218,14 +153,9 @@ class WeightedRefit:
         self._row_weights = np.ones(len(refit.labels)) if refit.row_weights is None else refit.row_weights
 
     def keep(self, margin: float, n_broken: int = 0) -> Outcome:
-        """Raise the weights of broken promises until at most `n_broken` are, or their sum is at its limit.
+        """Raise the weights of broken promises until at most `n_broken` are broken, or the weights at their limit.
 
-        Parameters
-        ----------
-        margin : float
-            Least score of a promised row: of the decision function, or the log-odds.
-        n_broken : int
-            Promises that may be broken.
+        A promise is broken where its row scores less than the margin, in log-odds or values of the decision function.
         """
         limit = LARGEST_SHARE * float(self._row_weights.sum())
         weights = np.zeros(self._n_promises)

@@ -60,7 +60,7 @@ def test_in_the_papers_ball_too_where_options_share_the_joint_worst_case(bank, g
 
 def test_every_column_of_the_model_has_its_own_share(found):
     assert {column for column in found[0].columns if column} == {"income", "debt", "age", "job", "grade", "married"}
-    assert [part for part, own in zip(found[0].parts, found[0].is_column, strict=True) if not own] == [GENERAL]
+    assert [part for part, column in zip(found[0].parts, found[0].columns, strict=True) if column is None] == [GENERAL]
 
 
 def test_a_columns_share_is_what_its_own_coordinates_add_to_an_average_applicant(bank, plans):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from copa import Feature
-from copa.analysis.attribution import GENERAL, OTHERS, SHARED, Part, as_if, cause
+from copa.analysis.attribution import GENERAL, OTHERS, SHARED, ScorePart, as_if, cause
 
 DURATION = Feature("duration", "integer", title="duration (months)", lower=6, upper=60, spread=12.0)
 AMOUNT = Feature("amount", "numeric", title="credit amount (DM)", spread=2000.0)
@@ -14,7 +14,7 @@ OWN = np.array([False, True, False, False])
 
 def number(feature):
     """A number whose raw unit is a hundredth of the second coordinate."""
-    return Part(feature.name, OWN, feature, np.array([[0.0, 0.01, 0.0, 0.0]]))
+    return ScorePart(feature.name, OWN, feature, np.array([[0.0, 0.01, 0.0, 0.0]]))
 
 
 def test_a_number_is_compared_with_the_one_that_today_has_the_same_share():
@@ -59,7 +59,7 @@ def test_what_is_left_of_a_credit_is_a_share_of_todays():
     assert cause(number(AMOUNT), 4300, far, 0.0, -0.5).endswith("much more against the applicant than today")
 
 
-LEVELS = Part("housing", np.array([False, True, True, True]), HOUSING, np.eye(4)[1:])
+LEVELS = ScorePart("housing", np.array([False, True, True, True]), HOUSING, np.eye(4)[1:])
 THETA = np.array([9.0, 0.2, 1.0, -0.5])  # rented, own, for free
 
 
@@ -89,7 +89,7 @@ def test_an_entry_that_is_no_level_has_no_level_to_be_compared_with(value):
 
 
 def test_bins_are_named_by_where_they_begin_and_end():
-    bins = Part("duration", np.ones(4, dtype=bool), DURATION, np.eye(4)[1:], edges=np.array([12.0, 24.0]))
+    bins = ScorePart("duration", np.ones(4, dtype=bool), DURATION, np.eye(4)[1:], edges=np.array([12.0, 24.0]))
     theta = np.array([0.0, 2.0, 1.0, 0.0])
     assert cause(bins, 8, theta, 2.0, 1.0).endswith("no higher than today's model rates '12 months to below 24 months'")
     assert cause(bins, 8, theta, 2.0, -1.0).endswith("lower than today's model rates '24 months or more'")
@@ -97,6 +97,6 @@ def test_bins_are_named_by_where_they_begin_and_end():
 
 def test_what_belongs_to_no_column_is_named_too():
     own = np.array([True, False, False, False])
-    assert cause(Part(GENERAL, own), None, THETA, 1.0, 0.0) == "is stricter in general"
-    assert cause(Part(SHARED, own), None, THETA, 1.0, 0.0) == "rates several columns together lower"
-    assert cause(Part(OTHERS, own), None, THETA, 1.0, 0.0) == "rates other columns lower"
+    assert cause(ScorePart(GENERAL, own), None, THETA, 1.0, 0.0) == "is stricter in general"
+    assert cause(ScorePart(SHARED, own), None, THETA, 1.0, 0.0) == "rates several columns together lower"
+    assert cause(ScorePart(OTHERS, own), None, THETA, 1.0, 0.0) == "rates other columns lower"

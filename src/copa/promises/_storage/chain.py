@@ -143,13 +143,13 @@ class Writer:
         self.seq += 1
         content, person, digest = canonical(event.content), None, None
         if event.personal is not None:
-            salt, said = secrets.token_hex(SALT_BYTES), canonical(event.personal)
-            digest = personal_digest(salt, event.applicant, said)
+            salt, about = secrets.token_hex(SALT_BYTES), canonical(event.personal)
+            digest = personal_digest(salt, event.applicant, about)
             person = {
                 "seq": self.seq,
                 "salt": salt,
                 "applicant": event.applicant,
-                "content": said,
+                "content": about,
                 "identity": event.identity,
             }
         columns = (self.seq, event.kind, event.promise, self._at, self._recorded_by, content, digest)
@@ -329,7 +329,7 @@ class _Chain:
         self._purged = _read_purged(connection)
         query = (
             sa.select(
-                events, personal.c.salt, personal.c.applicant, personal.c.content.label("said"), personal.c.identity
+                events, personal.c.salt, personal.c.applicant, personal.c.content.label("about"), personal.c.identity
             )
             .select_from(events.outerjoin(personal, personal.c.seq == events.c.seq))
             .order_by(events.c.seq)
@@ -363,12 +363,12 @@ class _Chain:
             if row.personal is not None and not self._purged[row.seq]:
                 raise _Fault(f"the personal data of event {row.seq} are missing, and were not purged", row.seq)
             return
-        if self._purged[row.seq] or row.personal != personal_digest(row.salt, row.applicant, row.said):
+        if self._purged[row.seq] or row.personal != personal_digest(row.salt, row.applicant, row.about):
             what = "are there again though they were purged" if self._purged[row.seq] else "were changed"
             raise _Fault(f"the personal data of event {row.seq} {what}", row.seq)
         identity = None
         if row.kind == PROMISED and shared is not None:
-            identity = identity_of(row.applicant, row.content, row.said, shared)
+            identity = identity_of(row.applicant, row.content, row.about, shared)
         if row.identity != identity:
             raise _Fault(f"the identity of event {row.seq} was changed", row.seq)
 

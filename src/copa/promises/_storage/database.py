@@ -30,16 +30,7 @@ UNREADABLE = "the URL of the ledger cannot be read; write postgresql://user@host
 
 
 class Database:
-    """An open database of a ledger.
-
-    Parameters
-    ----------
-    url : str
-        As SQLAlchemy reads it, such as "postgresql://host/name" or "sqlite:///promises.db"; or the path of an SQLite
-        file.
-    create : bool
-        Make the ledger if there is none.
-    """
+    """The open database of a ledger, at a URL as SQLAlchemy reads it or at the path of an SQLite file."""
 
     def __init__(self, url: str, *, create: bool) -> None:
         self.url = read_url(url)
@@ -56,7 +47,7 @@ class Database:
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether the ledger is a file of SQLite."""
+        """True for a file of SQLite, False for PostgreSQL."""
         return self.url.get_backend_name() == "sqlite"
 
     def _engine(self) -> sa.Engine:
@@ -204,7 +195,7 @@ def read_url(url: Any) -> sa.URL:
 
 
 def public_name(url: sa.URL) -> str:
-    """Return the URL as messages show it: without a password or anything in its query that may be a secret."""
+    """Return the URL as messages show it, without a password or anything in its query that could be a secret."""
     query = {name: value for name, value in url.query.items() if name in NOT_SECRET}
     return url.set(query=query).render_as_string(hide_password=True)
 

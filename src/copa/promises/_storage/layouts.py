@@ -35,21 +35,21 @@ def unpack_layout(raw: bytes) -> "pd.DataFrame":
 
 
 def pack_cells(rows: "pd.DataFrame") -> list[list[Any]]:
-    """Return each row as a list of what JSON holds, from which `unpack_cells` makes the same cells."""
+    """Return each row as a list of JSON values, from which `unpack_cells` makes the same cells."""
     columns = [_packed(rows.iloc[:, k], f"column {rows.columns[k]!r}") for k in range(rows.shape[1])]
     return [list(cells) for cells in zip(*columns, strict=True)] if columns else [[] for _ in range(len(rows))]
 
 
 def unpack_cells(cells: Sequence[Sequence[Any]], layout: "pd.DataFrame") -> "pd.DataFrame":
-    """Return rows that `pack_cells` made text of, in the dtypes of their layout."""
+    """Return the rows that `pack_cells` packed, in the dtypes of their layout."""
     import pandas as pd
 
     width = layout.shape[1]
     if any(len(row) != width for row in cells):
         raise DataError(f"a promised row has another number of cells than the {width} columns of its table")
     columns = list(zip(*cells, strict=True)) if cells else [()] * width
-    made = {k: _unpacked(columns[k], layout.dtypes.iloc[k]) for k in range(width)}
-    table = pd.DataFrame(made, index=pd.RangeIndex(len(cells)))
+    unpacked = {k: _unpacked(columns[k], layout.dtypes.iloc[k]) for k in range(width)}
+    table = pd.DataFrame(unpacked, index=pd.RangeIndex(len(cells)))
     table.columns = layout.columns
     return table
 

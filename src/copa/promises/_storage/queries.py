@@ -46,7 +46,7 @@ def promises_query() -> sa.Select[Any]:
             events.c.content,
             closing.c.kind.label("ended"),
             personal.c.applicant,
-            personal.c.content.label("said"),
+            personal.c.content.label("about"),
         )
         .select_from(
             events.join(terms, terms.c.id == events.c.terms)
@@ -69,7 +69,7 @@ def with_status(query: sa.Select[Any], status: str, as_of: date) -> sa.Select[An
 
 
 def find_promises(connection: sa.Connection, reference: str, as_of: date) -> list[Promise]:
-    """Return the open promise of an id, or all those of an applicant; an InvalidInputError says why there is none."""
+    """Return the open promise of an id, or all open ones of an applicant; the error says why there is none."""
     query = promises_query().order_by(events.c.seq)
     rows = connection.execute(query.where(events.c.promise == reference)).all()
     rows = rows or connection.execute(query.where(personal.c.applicant == reference)).all()
@@ -86,7 +86,7 @@ def find_promises(connection: sa.Connection, reference: str, as_of: date) -> lis
             row.promise,
             row.applicant,
             all_terms[row.terms],
-            json.loads(row.said),
+            json.loads(row.about),
             read_layout(connection, all_terms[row.terms]["layout"]),
         )
         for row, obstacle in zip(rows, obstacles, strict=True)
@@ -102,7 +102,7 @@ def _why_not(row: Any, shared: dict[str, Any], as_of: date) -> str:
         return f"is not open: it was valid until {shared['valid_until']}"
     if shared["made"] > as_of:
         return f"is not open on {as_of}: it was made on {shared['made']}"
-    return "was purged: there is no row to compare with" if row.said is None else ""
+    return "was purged: there is no row to compare with" if row.about is None else ""
 
 
 def personal_events_of_ended(before: str, by: int) -> sa.Select[Any]:
@@ -195,7 +195,7 @@ def _as_table(rows: Any, all_terms: dict[int, dict[str, Any]], layout: "pd.DataF
 
     shared = [all_terms[row.terms] for row in rows]
     contents = [json.loads(row.content) for row in rows]
-    personal_data = [None if row.said is None else json.loads(row.said) for row in rows]
+    personal_data = [None if row.about is None else json.loads(row.about) for row in rows]
     statuses = [
         row.ended or (OPEN if one["valid_until"] >= as_of else EXPIRED) for row, one in zip(rows, shared, strict=True)
     ]

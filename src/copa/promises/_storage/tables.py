@@ -1,9 +1,9 @@
-"""The tables of a ledger, and the digests of what stands in them.
+"""The tables of a ledger, and the digests of their rows.
 
-No fact is stored twice. What a query needs is a column, and the digest of an event is taken from the columns
-themselves, so that there is no copy beside the chain which could say something else. The exceptions are `head`, which
-repeats the last event so that writers have one row to wait for, and `personal.identity`, by which a promise that is
-recorded again is found; `verify` computes both anew.
+No fact is stored twice. Everything that a query needs is a column, and the digest of an event is taken from the columns
+themselves, so that no copy beside the chain can contradict it. The exceptions are `head`, which repeats the last event
+so that writers have one row to wait for, and `personal.identity`, by which a promise that is recorded again is found;
+`verify` computes both anew.
 
 head
     One row: version of the tables, name of the ledger, when it was made, number and digest of the last event.
@@ -14,7 +14,7 @@ terms
 events
     The chain.
 personal
-    What an event says of a person: the only table that `purge` deletes from. The event holds a salted digest of it.
+    Content of an event about a person: the only table that `purge` deletes from. The event holds a salted digest of it.
 
 The digest of an event is the SHA-256 of the canonical JSON of the digest before it, its sequence number, its columns,
 and the digests of what it refers to: the terms and the personal data. The first event follows the digest of the
@@ -43,7 +43,7 @@ SEQ = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 
 
 def _column(name: str, kind: Any, *keys: sa.ForeignKey, **more: Any) -> "sa.Column[Any]":
-    """A column that always holds something, unless `nullable` is given."""
+    """Return a column that is never null, unless `nullable` is given."""
     return sa.Column(name, kind, *keys, **({"nullable": False} | more))
 
 
@@ -134,20 +134,13 @@ def personal_digest(salt: str, applicant: str, content: str) -> str:
 
 
 def event_digest(before: str, columns: Sequence[Any], terms: str | None) -> str:
-    """Return the digest of an event.
+    """Return the digest of an event: of the digest before it, of its columns, and of the digest of its terms.
 
-    Parameters
-    ----------
-    before : str
-        Digest of the event before it.
-    columns : sequence
-        `seq`, `kind`, `promise`, `at`, `recorded_by`, `content` and `personal`.
-    terms : str or None
-        Digest of the terms it refers to.
+    The columns are `seq`, `kind`, `promise`, `at`, `recorded_by`, `content` and `personal`.
     """
     return sha256(canonical([before, *columns, terms]))
 
 
-def identity_of(applicant: str, content: str, said: str, terms: str) -> str:
-    """Return the digest by which a promise that is recorded again is found; deleted with the personal data."""
-    return sha256(canonical([applicant, content, said, terms]))[:IDENTITY_DIGITS]
+def identity_of(applicant: str, content: str, personal_content: str, terms: str) -> str:
+    """Return the digest by which a promise that is recorded again is found; it is deleted with the personal data."""
+    return sha256(canonical([applicant, content, personal_content, terms]))[:IDENTITY_DIGITS]
