@@ -1,5 +1,7 @@
 """A planner is a scikit-learn estimator, and a file without code in it."""
 
+import copy
+import inspect
 import io
 import json
 import pickle
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -59,6 +62,38 @@ def test_parameters_are_got_and_set(model):
         copa.RecoursePlanner(model, garantee=0.5)
 
 
+def test_the_signature_names_every_setting_with_its_default(model):
+    parameters = inspect.signature(copa.RecoursePlanner).parameters
+    assert sorted(parameters) == sorted(copa.RecoursePlanner(model).get_params(deep=False))
+    assert not any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters.values())
+    keywords = {name: p.default for name, p in parameters.items() if p.kind is p.KEYWORD_ONLY}
+    assert keywords == {name: getattr(copa.RecoursePlanner(model), name) for name in keywords}
+
+
+def test_a_planner_says_whether_it_is_fitted_and_to_which_columns(model, planner):
+    check_is_fitted(planner)
+    assert planner.feature_names_in_.tolist() == list(loans.people(1, 0).columns)
+    fresh = copa.RecoursePlanner(model)
+    assert not hasattr(fresh, "feature_names_in_")
+    with pytest.raises(NotFittedError, match="call fit"):
+        fresh.plan(loans.people(1, 0))
+
+
+def test_a_parameter_of_the_model_can_be_set_through_the_planner(declined):
+    model = loans.fitted_pipeline()
+    planner = loans.planner(model)
+    batch = planner.plan(declined.iloc[:2])
+    planner.set_params(model__logisticregression__C=0.5)
+    assert model.named_steps["logisticregression"].C == 0.5
+    assert planner.plan(declined.iloc[:2]).to_json() == batch.to_json()  # the fit is the same until it is fitted again
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda planner: pickle.loads(pickle.dumps(planner))])  # noqa: S301 - ours
+def test_a_copy_of_a_fitted_planner_makes_the_same_plans(planner, declined, copied):
+    people = declined.iloc[:2]
+    assert copied(planner).plan(people).to_json() == planner.plan(people).to_json()
+
+
 def test_nothing_is_checked_or_changed_at_construction(model):
     settings = {"guarantee": "later", "schema": 3, "later_models": "auto"}
     planner = copa.RecoursePlanner(model, **settings)
@@ -66,22 +101,24 @@ def test_nothing_is_checked_or_changed_at_construction(model):
 
 
 def test_a_clone_is_not_fitted_and_keeps_the_fitted_model(model, planner, batch, declined):
-    copy = clone(planner)
-    assert copy is not planner
-    assert copy.model is model
-    check_is_fitted(copy.model)
-    assert not hasattr(copy, "strategy_")
+    again = clone(planner)
+    assert again is not planner
+    assert again.model is model
+    check_is_fitted(again.model)
+    assert not hasattr(again, "strategy_")
     training = loans.people(300, 0)
-    assert copy.fit(training, loans.outcomes(training)).plan(declined).to_json() == batch.to_json()
+    assert again.fit(training, loans.outcomes(training)).plan(declined).to_json() == batch.to_json()
 
 
 def test_a_clone_of_a_subclass_is_of_the_subclass(model):
     class Careful(copa.RecoursePlanner):
-        pass
+        def __init__(self, model, *, care=0.99):
+            super().__init__(model, guarantee=care)
+            self.care = care
 
-    copy = clone(Careful(model, guarantee=0.99))
-    assert type(copy) is Careful
-    assert copy.guarantee == 0.99
+    again = clone(Careful(model, care=0.95))
+    assert type(again) is Careful
+    assert (again.care, again.guarantee) == (0.95, 0.95)
 
 
 def test_fit_returns_the_planner_and_the_repr_is_short(model, planner):
