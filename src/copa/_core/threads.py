@@ -5,24 +5,27 @@ way that Ctrl-C ends: it then sets the flags that the kernels poll, and `Keyboar
 they have returned, within a step of their method.
 """
 
+import os
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar, copy_context
 from functools import cache, partial
-from threading import Event, Lock, current_thread, main_thread
+from threading import Condition, Event, Lock, Thread, current_thread, main_thread
+from time import perf_counter
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from copa._core.deadlines import Flag, deadlines
 from copa._core.progress import Advance, stage
 from copa._core.reading import is_whole
 from copa.exceptions import InvalidInputError
 
 Result = TypeVar("Result")
+Flag = npt.NDArray[np.int64]  # (1,), not zero once the work must stop
 POLL = 0.2  # seconds between two looks for Ctrl-C, on systems where waiting for a lock cannot be interrupted
 
 
@@ -251,6 +254,59 @@ def one_openmp_thread() -> AbstractContextManager[Any]:
     return limited
 
 
+class Deadlines:
+    """Sets flags at their deadlines, by one thread for all of them: to start one for each takes longer than a plan.
+
+    The thread sleeps until the earliest deadline that it knows. Whoever is done takes the flag away, and the thread is
+    not told: it finds out when it wakes up.
+
+    Examples
+    --------
+    >>> import time
+    >>> import numpy as np
+    >>> from copa._core.threads import Deadlines
+    >>> deadlines, flag = Deadlines(), np.zeros(1, dtype=np.int64)
+    >>> deadlines.add(time.perf_counter() + 0.01, flag)
+    >>> while not flag[0]:
+    ...     time.sleep(0.01)
+    >>> deadlines.remove(flag)
+    """
+
+    def __init__(self) -> None:
+        self._changed = Condition()
+        self._waiting: dict[int, tuple[float, Flag]] = {}  # by the identity of the flag
+        self._wakes_at = np.inf
+        self._thread: Thread | None = None
+
+    def add(self, deadline: float, flag: Flag) -> None:
+        """Set the flag (1,) at a deadline, as `time.perf_counter` counts."""
+        with self._changed:
+            self._waiting[id(flag)] = deadline, flag
+            if self._thread is None:
+                self._thread = Thread(target=self._run, name="copa-deadlines", daemon=True)
+                self._thread.start()
+            elif deadline < self._wakes_at:
+                self._changed.notify()
+
+    def remove(self, flag: Flag) -> None:
+        """Let a flag be, if it is not set yet."""
+        with self._changed:
+            self._waiting.pop(id(flag), None)
+
+    def _run(self) -> None:
+        with self._changed:
+            while True:
+                for number, (deadline, flag) in list(self._waiting.items()):
+                    if deadline <= perf_counter():
+                        flag.fill(1)
+                        del self._waiting[number]
+                self._wakes_at = min((deadline for deadline, _ in self._waiting.values()), default=np.inf)
+                self._changed.wait(None if np.isinf(self._wakes_at) else max(0.0, self._wakes_at - perf_counter()))
+
+
+_of_process: dict[int, Deadlines] = {}  # a process that was forked has no thread of its parent's
+
+
 @contextmanager
 def stopping_at(deadline: float) -> Iterator[Flag]:
     """Yield a flag (1,) that becomes 1 at the deadline (of `perf_counter`) or when the work is interrupted."""
@@ -258,8 +314,9 @@ def stopping_at(deadline: float) -> Iterator[Flag]:
         if np.isinf(deadline):
             yield stop
             return
-        number = deadlines().add(deadline, stop)
+        deadlines = _of_process.setdefault(os.getpid(), Deadlines())
+        deadlines.add(deadline, stop)
         try:
             yield stop
         finally:
-            deadlines().remove(number)
+            deadlines.remove(stop)

@@ -11,7 +11,7 @@ from copa._core.representation import short_repr
 from copa.data.schema.columns import ReadTable
 from copa.exceptions import InvalidInputError
 from copa.models.base import Model, best_of, read_classes, read_columns, read_threshold, thawed
-from copa.models.direct_classifier import DirectClassifier
+from copa.models.direct import DirectClassifier
 
 if TYPE_CHECKING:
     import pandas as pd

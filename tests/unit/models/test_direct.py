@@ -21,8 +21,7 @@ from sklearn.preprocessing import (
 
 from copa.data.schema.columns import ReadTable
 from copa.models.black_box import BlackBox
-from copa.models.direct import DirectEncoder, DirectPipeline
-from copa.models.direct_classifier import DirectClassifier, forest_probabilities
+from copa.models.direct import DirectClassifier, DirectEncoder, DirectPipeline, forest_probabilities
 from copa.models.linear import LinearModel
 
 NUMBERS, CODES = ["income", "debt"], ["home", "branch"]

@@ -10,7 +10,7 @@ from copa._core.arrays import Array
 from copa._core.reading import read_count, read_number
 from copa._core.representation import short_repr
 from copa._core.words import shown
-from copa.data.datasets.dataset import Dataset
+from copa.data.datasets.bundled import Dataset
 from copa.data.schema import Feature, FeatureSchema
 from copa.exceptions import InvalidInputError
 

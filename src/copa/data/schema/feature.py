@@ -292,8 +292,6 @@ class Feature:
     @cached_property
     def moves(self) -> npt.NDArray[np.bool_]:
         """Return whether an option may go from each value to each, (V + 1, V); the last from any other entry."""
-        from copa.data.schema.region import possible_moves
-
         moves = np.append(possible_moves(self), np.zeros((1, len(self.values or ())), dtype=np.bool_), axis=0)
         moves.setflags(write=False)
         return moves
@@ -312,3 +310,38 @@ class Feature:
 
 FIELDS = tuple(f.name for f in fields(Feature) if f.init and f.name != "name")
 FIELD_DEFAULTS = {f.name: f.default for f in fields(Feature) if f.name in FIELDS and f.default is not MISSING}
+
+
+def possible_targets(feature: Feature) -> npt.NDArray[np.bool_]:
+    """Flag the values (V,) of a categorical column that an option may move to, wherever it comes from."""
+    values = feature.values or ()
+    targets = np.array([value not in feature.withheld for value in values], dtype=np.bool_)
+    if feature.allowed is not None:
+        targets &= np.array([value in feature.allowed for value in values])
+    if feature.lower is not None or feature.upper is not None:
+        targets &= feature.numbers >= (-np.inf if feature.lower is None else feature.lower)
+        targets &= feature.numbers <= (np.inf if feature.upper is None else feature.upper)
+    return targets
+
+
+def possible_moves(feature: Feature) -> npt.NDArray[np.bool_]:
+    """Flag the moves (V, V) from one value of a categorical column to another that an option may make."""
+    values = feature.values or ()
+    stay = np.eye(len(values), dtype=np.bool_)
+    if feature.immutable:
+        return stay
+    moves = np.tile(possible_targets(feature), (len(values), 1))
+    for origin, targets in (feature.transitions or {}).items():
+        moves[feature.index.position(origin)] &= np.array([value in targets for value in values])
+    if feature.direction == "increase":
+        moves = np.triu(moves)
+    if feature.direction == "decrease":
+        moves = np.tril(moves)
+    if isinstance(feature.max_change, Mapping):
+        ranks = np.arange(len(values))
+        upwards = ranks - ranks[:, None]
+        moves &= (upwards <= feature.max_change.get("up", np.inf)) & (
+            -upwards <= feature.max_change.get("down", np.inf)
+        )
+    result: npt.NDArray[np.bool_] = moves | stay
+    return result

@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from copa._core.arrays import Indices
+from copa._core.html import facts_html
 from copa._core.reading import read_count
 from copa._core.records import FrozenMap
-from copa._core.words import hint, require_known, shown
+from copa._core.words import counted, hint, require_known, shown
 from copa.data.schema import yaml_files as files
 from copa.data.schema.columns import Codes, Flags, ReadTable, column_codes, read_table, row_messages
 from copa.data.schema.feature import Feature
 from copa.data.schema.field_readers import is_absent
 from copa.data.schema.inference import infer_feature, spread_of
 from copa.data.schema.region import FeasibleRegion
-from copa.data.schema.representation import schema_html, schema_line
 from copa.data.schema.rules import LinearRule
 from copa.data.schema.support import range_fields, support_fields
 from copa.data.schema.verdicts import count_cells, obeying, violations_of_each
@@ -26,6 +26,7 @@ from copa.exceptions import InvalidInputError
 if TYPE_CHECKING:
     import pandas as pd
 
+HEAD = ("column", "title", "kind", "what may change")
 GUESSED = {"immutable", "special"}  # fields that notes are about: once they are set, nothing is guessed any more
 
 
@@ -106,10 +107,18 @@ class FeatureSchema:
         return len(self.features)
 
     def __repr__(self) -> str:
-        return f"FeatureSchema({schema_line(self)})"
+        return f"FeatureSchema({self._line()})"
 
     def _repr_html_(self) -> str:
-        return schema_html(self)
+        rows = [(f.name, f.title or "", f.kind, limits_words(f)) for f in self.features]
+        rules = "; ".join(rule.text for rule in self.rules)
+        return facts_html(f"FeatureSchema: {self._line()}", rows, head=HEAD, note=f"Rules: {rules}" if rules else "")
+
+    def _line(self) -> str:
+        n_open = sum(not feature.immutable for feature in self.features)
+        rules = f", {counted(len(self.rules), 'rule')}" if self.rules else ""
+        most = "" if self.max_changes is None else f", at most {counted(self.max_changes, 'change')}"
+        return f"{counted(len(self), 'column')}: {n_open} may change{rules}{most}"
 
     @classmethod
     def infer(
@@ -441,3 +450,32 @@ def _read_changes(changes: Any) -> dict[str, Mapping[str, Any]]:
         if not isinstance(some, Mapping):
             raise InvalidInputError(f"column {shown(name)}: expected a mapping from field to value, got {shown(some)}")
     return dict(changes)
+
+
+def limits_words(feature: Feature) -> str:
+    """Describe how a column may change.
+
+    Examples
+    --------
+    >>> from copa import Feature
+    >>> from copa.data.schema.feature_schema import limits_words
+    >>> limits_words(Feature("income", "numeric", lower=0, direction="increase", step=100))
+    'may only increase, from 0 on, in steps of 100'
+    """
+    if feature.immutable:
+        return "nothing"
+    words = ["both ways" if feature.direction == "both" else f"may only {feature.direction}"]
+    if feature.is_categorical:
+        allowed = feature.values or () if feature.allowed is None else feature.allowed
+        words = [] if feature.direction == "both" else words
+        words.append(f"to {counted(len(allowed), 'value')}{', not from each to each' if feature.transitions else ''}")
+    if feature.lower is not None and feature.upper is not None:
+        words.append(f"from {feature.lower:.15g} to {feature.upper:.15g}")
+    elif feature.lower is not None or feature.upper is not None:
+        words.append(f"up to {feature.upper:.15g}" if feature.lower is None else f"from {feature.lower:.15g} on")
+    if feature.step is not None:
+        words.append(f"in steps of {feature.step:.15g}")
+    if feature.max_change is not None:
+        most = feature.max_change
+        words.append(f"by at most {shown(dict(most)) if isinstance(most, Mapping) else f'{100 * most:.15g} %'}")
+    return ", ".join(words)

@@ -12,7 +12,7 @@ from copa._core.arrays import Array
 from copa._core.records import FrozenMap
 from copa._core.representation import short_repr
 from copa.data.schema.columns import Flags, ReadColumn, ReadTable
-from copa.data.schema.feature import Feature
+from copa.data.schema.feature import Feature, possible_targets
 from copa.data.schema.field_readers import MaxChange
 
 DIGITS = 60  # far more than a product of two floats has
@@ -126,38 +126,3 @@ def categorical_limits(feature: Feature, column: ReadColumn) -> Flags:
     if feature.missing == "may_change" and not feature.immutable:
         flags[column.missing] = possible_targets(feature)
     return flags
-
-
-def possible_targets(feature: Feature) -> Flags:
-    """Flags (V,): whether an option may move to each value of a categorical column, wherever it comes from."""
-    values = feature.values or ()
-    targets = np.array([value not in feature.withheld for value in values], dtype=np.bool_)
-    if feature.allowed is not None:
-        targets &= np.array([value in feature.allowed for value in values])
-    if feature.lower is not None or feature.upper is not None:
-        targets &= feature.numbers >= (-np.inf if feature.lower is None else feature.lower)
-        targets &= feature.numbers <= (np.inf if feature.upper is None else feature.upper)
-    return targets
-
-
-def possible_moves(feature: Feature) -> Flags:
-    """Flags (V, V): whether an option may go from one value of a categorical column to another."""
-    values = feature.values or ()
-    stay = np.eye(len(values), dtype=np.bool_)
-    if feature.immutable:
-        return stay
-    moves = np.tile(possible_targets(feature), (len(values), 1))
-    for origin, targets in (feature.transitions or {}).items():
-        moves[feature.index.position(origin)] &= np.array([value in targets for value in values])
-    if feature.direction == "increase":
-        moves = np.triu(moves)
-    if feature.direction == "decrease":
-        moves = np.tril(moves)
-    if isinstance(feature.max_change, Mapping):
-        ranks = np.arange(len(values))
-        upwards = ranks - ranks[:, None]
-        moves &= (upwards <= feature.max_change.get("up", np.inf)) & (
-            -upwards <= feature.max_change.get("down", np.inf)
-        )
-    result: Flags = moves | stay
-    return result

@@ -7,11 +7,9 @@ import numpy as np
 
 from copa._core.words import counted, shown
 from copa.data.schema.columns import Codes, column_codes
-from copa.data.schema.feature import Feature
+from copa.data.schema.feature import Feature, possible_moves
 from copa.data.schema.field_readers import ENDS
-from copa.data.schema.inference import regular_numbers
-from copa.data.schema.region import possible_moves
-from copa.data.schema.scales import usual_range
+from copa.data.schema.inference import regular_numbers, usual_range
 from copa.data.tables.cells import Scalar
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from copa._core.threads import for_each_chunk
 from copa._core.words import shown
 from copa.data.schema import FeatureSchema
 from copa.data.schema.columns import ReadTable
-from copa.data.schema.region import possible_moves
+from copa.data.schema.feature import possible_moves
 from copa.data.tables.packing import pack_frame, unpack_frame
 from copa.exceptions import InvalidInputError
 from copa.models.base import reading_rows

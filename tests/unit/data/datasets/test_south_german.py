@@ -7,7 +7,7 @@ import pytest
 
 import copa
 from copa.data.datasets import load_german, load_south_german
-from copa.data.datasets.loaders import SHA256
+from copa.data.datasets.bundled import SHA256
 
 
 def test_it_has_the_published_size_and_classes():

@@ -8,7 +8,7 @@ import pytest
 
 import copa
 from copa.data.datasets import load_student
-from copa.data.datasets.loaders import SHA256
+from copa.data.datasets.bundled import SHA256
 
 PAPER_DATA = Path(os.environ.get("COPA_DATA", Path(__file__).parents[5] / "shared" / "data"))
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from copa.data.schema.scales import spread_of_numbers, step_of, usual_range
+from copa.data.schema.inference import spread_of_numbers, step_of, usual_range
 
 rng = np.random.default_rng(0)
 NORMAL = rng.normal(50.0, 8.0, 5000)

@@ -22,7 +22,7 @@ from sklearn.svm import LinearSVC
 
 from copa.exceptions import RetrainingError
 from copa.models import LinearModel
-from copa.models.refits.coordinates import Coordinates
+from copa.models.refits.pipeline_refits import Coordinates
 from copa.models.refits.refits import can_batch, refit_parameters
 from copa.models.refits.subsets import Subsets
 

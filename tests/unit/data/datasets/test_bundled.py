@@ -4,22 +4,22 @@ import hashlib
 import pytest
 
 import copa
-from copa.data.datasets import dataset, example_model, load_german, load_south_german, load_student
+from copa.data.datasets import bundled, example_model, load_german, load_south_german, load_student
 
 LOADERS = [load_german, load_south_german, load_student]
 
 
 def test_a_file_is_read_if_its_content_is_the_published_one(tmp_path, monkeypatch):
-    monkeypatch.setattr(dataset, "files", lambda _: tmp_path)
+    monkeypatch.setattr(bundled, "files", lambda _: tmp_path)
     (tmp_path / "x.gz").write_bytes(gzip.compress(b"some data"))
-    assert dataset.published_bytes("x.gz", hashlib.sha256(b"some data").hexdigest()) == b"some data"
+    assert bundled.published_bytes("x.gz", hashlib.sha256(b"some data").hexdigest()) == b"some data"
 
 
 def test_a_tampered_file_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(dataset, "files", lambda _: tmp_path)
+    monkeypatch.setattr(bundled, "files", lambda _: tmp_path)
     (tmp_path / "x.gz").write_bytes(gzip.compress(b"some dat4"))
     with pytest.raises(copa.DataError, match=r"x\.gz is not the published file \(its SHA-256 differs\)"):
-        dataset.published_bytes("x.gz", hashlib.sha256(b"some data").hexdigest())
+        bundled.published_bytes("x.gz", hashlib.sha256(b"some data").hexdigest())
 
 
 @pytest.mark.parametrize(
@@ -28,15 +28,15 @@ def test_a_tampered_file_is_refused(tmp_path, monkeypatch):
     ids=["empty", "not compressed", "cut off", "garbled"],  # gzip writes the time into its bytes
 )
 def test_a_broken_file_is_refused(tmp_path, monkeypatch, content):
-    monkeypatch.setattr(dataset, "files", lambda _: tmp_path)
+    monkeypatch.setattr(bundled, "files", lambda _: tmp_path)
     (tmp_path / "x.gz").write_bytes(content)
     with pytest.raises(copa.DataError, match=r"x\.gz .*reinstall copa-recourse"):
-        dataset.published_bytes("x.gz", hashlib.sha256(b"some data").hexdigest())
+        bundled.published_bytes("x.gz", hashlib.sha256(b"some data").hexdigest())
 
 
 def test_a_missing_file_is_refused():
     with pytest.raises(copa.DataError, match=r"nothing\.gz cannot be read"):
-        dataset.published_bytes("nothing.gz", "")
+        bundled.published_bytes("nothing.gz", "")
 
 
 @pytest.mark.parametrize("load", LOADERS)
