@@ -22,25 +22,8 @@ STANDARD_ERRORS = 2.0  # by which the mean of the two recalls must exceed a half
 def read_favourable(given: Any, schema: "FeatureSchema | None", model: Any, y: Any = None) -> Any:
     """Return the label that a person wants: the one given, else the schema's, else True of true and false.
 
-    Parameters
-    ----------
-    given : object
-        The setting `favourable`.
-    schema : FeatureSchema or None
-    model : object
-        Fitted classifier or pipeline.
-    y : array_like of shape (n,), optional
-        Labels, whose shares an error names.
-
-    Returns
-    -------
-    object
-        None where the model is no fitted classifier of two classes: reading it says so.
-
-    Raises
-    ------
-    InvalidInputError
-        If nothing says which label it is.
+    It is None where the model is no fitted classifier of two classes: reading the model says so. Labels `y` are only
+    for the message of the error that asks for the label.
     """
     classes = getattr(best_of(model), "classes_", None)
     if given is not None or classes is None or len(classes) != 2:
@@ -89,20 +72,7 @@ def warn_if_weak(model: Model, X: "pd.DataFrame", labels: Any) -> None:
 
 
 def weakness_of(model: Model, X: "pd.DataFrame", labels: Any) -> str:
-    """Say that a model's decisions, by its threshold if it has one, are no better than the more frequent label.
-
-    Parameters
-    ----------
-    model : Model
-    X : DataFrame
-    labels : ndarray of shape (n,)
-        Labels of the rows, as the model has them.
-
-    Returns
-    -------
-    str
-        Empty where they are better.
-    """
+    """Say that a model's decisions on rows are no better than the more frequent of their labels, (n,); else ""."""
     with reading_rows(*TRAINING_ROWS):
         accepted = model.accepts(X)
     answers = model.classes[np.where(accepted, model.position, 1 - model.position)]
@@ -114,19 +84,6 @@ def weakness_in_words(answers: Any, labels: Any, threshold: float | None = None)
 
     A model that weighs the rarer label more (`class_weight="balanced"`) may be right less often on purpose. It counts
     as better if it finds the rows of both labels more often than chance does.
-
-    Parameters
-    ----------
-    answers : array_like of shape (n,)
-        Answers of the model for rows that it may have been fitted to.
-    labels : array_like of shape (n,)
-        Labels of these rows.
-    threshold : float, optional
-        Threshold of the answers.
-
-    Returns
-    -------
-    str
     """
     right = np.asarray(answers) == np.asarray(labels)
     classes, codes, counts = np.unique(np.asarray(labels), return_inverse=True, return_counts=True)

@@ -196,7 +196,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         """Return a planner that is not fitted, for the same model: the model in force is a fact, not to be refitted."""
         return type(self)(**self.get_params(deep=False))
 
-    def fit(self, X: "pd.DataFrame", y: Any = None) -> "RecoursePlanner":
+    def fit(self, X: "pd.DataFrame", y: Any = None) -> Self:
         """Learn how the model varies when it is retrained, and the effect of each column.
 
         Parameters
@@ -227,7 +227,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         self.fingerprint_ = Fingerprint.take(self.model, self.strategy_.model, self.strategy_.reference_rows)
         return self
 
-    def with_wishes(self, wishes: Wishes) -> "RecoursePlanner":
+    def with_wishes(self, wishes: Wishes) -> Self:
         """Return a planner for one person's wishes; this one stays as it is.
 
         Takes milliseconds, and shares what was fitted: any number of such planners may be at work in threads at once.
@@ -290,7 +290,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         check_settings(self)
         table = read_table(X)
         with_named_columns(table, tuple(dict.fromkeys([*fitted.model.columns, *fitted.schema.names])))
-        request, run, strategy = self._request(), self._execution(), self._strategy()
+        request, run, strategy = self._request(), self._execution(), self._searching()
         with showing(self.progress), stage("planning", len(table), "applicants") as advance:
             run = replace(run, progress=advance)
             blocks = [
@@ -317,8 +317,8 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             reached.
         """
         with showing(self.progress), stage("auditing"):
-            given, strategy = self._external(plans, applicants), self._fitted()
-            batch = audit_plans(strategy, ReadablePlans.read(strategy, given), self._any_request(), self.n_jobs).batch
+            given = ReadablePlans.read(self.strategy_, self._external(plans, applicants))
+            batch = audit_plans(self.strategy_, given, self._any_request(), self.n_jobs).batch
         return _like(batch, plans if applicants is None else applicants)
 
     def correct(
@@ -361,9 +361,9 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         correction = Correction.read(method, budget, margin, n_corrections)
         with showing(self.progress), stage("correcting"):
             given = self._external(plans, applicants)
-            found = correct_plans(self._strategy(), given, correction, self._any_request(), self._execution())
+            corrected = correct_plans(self._searching(), given, correction, self._any_request(), self._execution())
         kind = plans if applicants is None else applicants
-        return replace(found, before=_like(found.before, kind), after=_like(found.after, kind))
+        return replace(corrected, before=_like(corrected.before, kind), after=_like(corrected.after, kind))
 
     def backtest(
         self,
@@ -420,7 +420,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         write_atomically(Path(path), pack_planner(self, include_model=include_model))
 
     @classmethod
-    def load(cls, path: str | Path, model: Any = None) -> "RecoursePlanner":
+    def load(cls, path: str | Path, model: Any = None) -> Self:
         """Load a saved planner; nothing in the file is executed.
 
         Of the model and the refits in the file no other types are made than those of `copa.models.trusted_types`,
@@ -440,7 +440,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         with FORMAT.errors_named(path):
             raw = Path(path).read_bytes()
         stored = cls._unpack(raw, path, model)
-        planner: RecoursePlanner = stored.planner
+        planner: Self = stored.planner
         return planner
 
     @classmethod
@@ -455,9 +455,9 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         load_kernels(KERNELS)
         return stored
 
-    def _strategy(self) -> Strategy:
-        """Return the strategy, under the planner's objective."""
-        return self._fitted() if self.objective is None else Weighted.of(self._fitted())
+    def _searching(self) -> Strategy:
+        """Return the strategy that searches by the planner's objective."""
+        return self.strategy_ if self.objective is None else Weighted.of(self.strategy_)
 
     def _external(self, plans: Any, applicants: "pd.DataFrame | None") -> ExternalPlans:
         """Read external plans, in the columns of the model and in those that only the schema has."""
@@ -470,15 +470,15 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         paper = PaperObjective() if self.objective is None else self.objective
         return PlanRequest(
             expected=read_later_models(self.later_models).expected,
-            guarantee=float(self.guarantee),
+            guarantee=self.guarantee,
             guarantee_for=self.guarantee_for,
-            n_options=int(self.n_options),
+            n_options=self.n_options,
             objective="level" if self.objective is None else "paper",
-            cost=self._fitted().space.cost.name,
-            diversity_weight=float(self.diversity_weight if self.objective is None else paper.diversity_weight),
+            cost=self.strategy_.space.cost.name,
+            diversity_weight=self.diversity_weight if self.objective is None else paper.diversity_weight,
             validity_weight=paper.validity_weight,
             margin=paper.margin,
-            plausibility=known_floor(float(self.plausibility), self._fitted().space.plausibility),
+            plausibility=known_floor(self.plausibility, self.strategy_.space.plausibility),
         )
 
     def _any_request(self) -> PlanRequest:
@@ -486,7 +486,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         return replace(self._request(), plausibility=0.0)
 
     def _execution(self) -> Execution:
-        return Execution.of(self, len(self._fitted().space.columns))
+        return Execution.of(self, len(self.strategy_.space.columns))
 
     def _fitted(self) -> Strategy:
         if not hasattr(self, "strategy_"):
@@ -496,10 +496,10 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         return strategy
 
     def _current(self) -> Strategy:
-        """Return the fitted state, if the model is still the one that it is about."""
-        fitted = self._fitted()
+        """Return the strategy, if the model is still the one that it was fitted for."""
+        strategy = self._fitted()
         self.fingerprint_.require_current()
-        return fitted
+        return strategy
 
     @property
     def feature_names_in_(self) -> Any:

@@ -34,26 +34,13 @@ class FitSettings:
 
 @dataclass(frozen=True, eq=False)
 class Execution:
-    """Execution of a request: seeds, threads, time limit.
+    """Execution of a request: starts of the search, seed, threads, time limit and progress."""
 
-    Attributes
-    ----------
-    multipliers : ndarray of shape (n_starts, n_columns)
-        Factors of the prices, one row for each start of the search.
-    seed : int
-    n_jobs : int or None
-        Threads; None for all cores.
-    deadline : float
-        Time on the clock of `time.perf_counter` at which the search ends.
-    progress : callable, optional
-        Takes the number of applicants done since its last call.
-    """
-
-    multipliers: Array
+    multipliers: Array  # factors of the prices, (n_starts, n_columns)
     seed: int = 0
-    n_jobs: int | None = None
-    deadline: float = np.inf
-    progress: Callable[[int], None] | None = None
+    n_jobs: int | None = None  # None for all cores
+    deadline: float = np.inf  # on the clock of `time.perf_counter`
+    progress: Callable[[int], None] | None = None  # takes the number of applicants done since its last call
 
     @classmethod
     def of(cls, planner: Any, n_columns: int) -> "Execution":

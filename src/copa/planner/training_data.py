@@ -22,27 +22,13 @@ if TYPE_CHECKING:
 
 
 class TrainingData(NamedTuple):
-    """Rows that a model can learn from.
+    """Rows that a model can learn from."""
 
-    Attributes
-    ----------
-    features : DataFrame of N rows
-        Empty cells only where the model reads them.
-    labels : ndarray of shape (N,)
-        Two different ones.
-    template : DataFrame
-        The columns of the features in the dtypes of their kinds, without rows.
-    notes : list of str
-        What was left out, or changed.
-    beside : Series of N entries or None
-        Another column, that of the dates or versions of the rows.
-    """
-
-    features: "pd.DataFrame"
-    labels: Any
-    template: "pd.DataFrame"
-    notes: list[str]
-    beside: "pd.Series[Any] | None" = None
+    features: "pd.DataFrame"  # N rows, with empty cells only where the model reads them
+    labels: Any  # (N,), of two kinds
+    template: "pd.DataFrame"  # columns of the features in the dtypes of their kinds, without rows
+    notes: list[str]  # about what was left out or changed
+    beside: "pd.Series[Any] | None" = None  # another column, such as the dates of the rows
 
 
 def read_training_data(
@@ -52,20 +38,9 @@ def read_training_data(
     schema: FeatureSchema | None = None,
     beside: str | None = None,
 ) -> TrainingData:
-    """Read features and labels.
+    """Read features, labels from the column `target`, and another column `beside` them.
 
-    Parameters
-    ----------
-    table : CsvFile or ParquetFile
-        Without the columns to leave out.
-    target : str
-        Column with the outcome.
-    model : estimator, optional
-        Says which columns are features, and which of them hold text.
-    schema : FeatureSchema, optional
-        The same, where the model does not say it.
-    beside : str, optional
-        A column to read that is no feature.
+    The model says which columns are features, and which of them hold text; without it, the schema does.
     """
     named = getattr(best_of(model), "feature_names_in_", None)
     columns = [name for name in table.names if name not in (target, beside)] if named is None else [*map(str, named)]
@@ -235,20 +210,8 @@ FOLDS = 5
 def fit_default_model(table: "pd.DataFrame", labels: Any, schema: FeatureSchema) -> tuple[Any, float]:
     """Fit a logistic regression to one-hot levels and scaled numbers, empty ones replaced by the median.
 
-    Parameters
-    ----------
-    table : DataFrame of N rows
-    labels : ndarray of shape (N,)
-        Two different ones.
-    schema : FeatureSchema
-        Which of the columns are categorical, and their levels.
-
-    Returns
-    -------
-    model : Pipeline
-        Fitted.
-    accuracy : float
-        Cross-validated (5 folds, stratified).
+    The schema says which columns are categorical. Returned with the model is its cross-validated accuracy (5 folds,
+    stratified).
     """
     from sklearn.compose import ColumnTransformer
     from sklearn.linear_model import LogisticRegression

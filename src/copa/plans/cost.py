@@ -50,7 +50,7 @@ class Cost(ABC):
 
     @abstractmethod
     def prices(self, columns: Sequence[Feature]) -> Prices:
-        """Prices of the columns that may change.
+        """Return the prices of the columns that may change.
 
         Parameters
         ----------
@@ -68,7 +68,7 @@ class Cost(ABC):
         Parameters
         ----------
         prices : Prices
-            What `prices` returned.
+            As `prices` returned them.
         rows, others : ndarray of shape (..., F)
             They broadcast.
         """
@@ -84,7 +84,7 @@ class Cost(ABC):
         Parameters
         ----------
         prices : Prices
-            What `prices` returned.
+            As `prices` returned them.
         own, rows : ndarray of shape (..., F)
             They broadcast.
         """
@@ -132,7 +132,7 @@ COSTS: dict[str, type[Cost]] = {"l1": L1, "l2": L2}
 
 
 def read_cost(cost: "str | Cost") -> Cost:
-    """Read what a caller gave as a cost: the name of one, or one.
+    """Read a cost, given by its name or as itself.
 
     Examples
     --------
@@ -147,15 +147,9 @@ def read_cost(cost: "str | Cost") -> Cost:
 
 
 def read_prices(prices: Prices, n_numeric: int, n_columns: int, n_directions: int) -> Prices:
-    """Read what a `Cost` returned as the compiled search needs it, or say what is wrong with it.
+    """Check what a `Cost` returned for some columns, in the shapes that the compiled search needs.
 
-    Parameters
-    ----------
-    prices : Prices
-    n_numeric, n_columns : int
-        Number of numeric columns, and of all columns.
-    n_directions : int
-        Number of numeric columns and of levels.
+    `n_directions` counts numeric columns and levels.
     """
     if not isinstance(prices, Prices):
         raise InvalidInputError(f"a cost must return Prices, got {shown(prices)}")
@@ -175,7 +169,7 @@ def read_prices(prices: Prices, n_numeric: int, n_columns: int, n_directions: in
 
 
 def spread_prices(columns: Sequence[Feature], power: int) -> Prices:
-    """Prices by which a unit of effort is a spread of a column, times its weight."""
+    """Return prices by which a unit of effort is a spread of a column, times its weight."""
     numeric = [feature for feature in columns if feature.is_numeric]
     blocks = [level_gaps(feature) ** power for feature in columns if feature.is_categorical]
     first, size = len(numeric), len(numeric) + sum(len(block) for block in blocks)
@@ -189,7 +183,7 @@ def spread_prices(columns: Sequence[Feature], power: int) -> Prices:
 
 
 def unit_of_effort(feature: Feature) -> float:
-    """One unit of effort in a column, in raw units (or ranks)."""
+    """Return one unit of effort in a column, in raw units (or ranks)."""
     if feature.spread is not None:
         return feature.spread
     if feature.lower is not None and feature.upper is not None and feature.upper > feature.lower:
@@ -198,7 +192,7 @@ def unit_of_effort(feature: Feature) -> float:
 
 
 def level_gaps(feature: Feature) -> Array:
-    """Effort between the levels of a column (V, V): ranks apart for an ordinal, else one for every change."""
+    """Return the effort between the levels of a column (V, V): by ranks for an ordinal, else one for every change."""
     n_levels = len(feature.values or ())
     ranks = np.arange(n_levels, dtype=np.float64)
     apart = np.abs(ranks[:, None] - ranks) if feature.kind == "ordinal" else 1.0 - np.eye(n_levels)
@@ -207,12 +201,12 @@ def level_gaps(feature: Feature) -> Array:
 
 
 def per_unit_of(cost: Cost, feature: Feature) -> float:
-    """Price of a raw unit of a numeric column."""
+    """Return the price of a raw unit of a numeric column."""
     return float(read_prices(cost.prices((feature,)), 1, 1, 1).per_unit[0])
 
 
 def prices_of(cost: Cost, columns: Sequence[Feature], edges: Mapping[str, Array]) -> Prices:
-    """Prices of columns, numeric ones first, then those of levels (see `ActionSpace`).
+    """Return the prices of columns, numeric ones first, then those of levels (see `ActionSpace`).
 
     The cost is asked about columns as the schema has them. To leave an irregular entry costs a unit of effort, and bins
     are as far from each other as their middles.
@@ -249,7 +243,7 @@ def prices_of(cost: Cost, columns: Sequence[Feature], edges: Mapping[str, Array]
 
 
 def _middles(feature: Feature, edges: Array) -> Array:
-    """Middles of bins; the outer ones are taken to be a unit of effort wide."""
+    """Return the middles of bins; the outer ones are taken to be a unit of effort wide."""
     unit = unit_of_effort(feature)
     ends = np.concatenate([[edges[0] - unit], edges, [edges[-1] + unit]])
     middles: Array = 0.5 * (ends[1:] + ends[:-1])

@@ -385,28 +385,14 @@ BY_FORMULA = "recomputed with the formula of their set, which is no independent 
 
 @dataclass
 class Findings:
-    """Result of checking plans with certificates.
+    """Result of checking plans with certificates."""
 
-    Attributes
-    ----------
-    n_plans, n_options : int
-        Plans with options, and options.
-    proven_for : str
-        The distributions that the proofs are about, in words.
-    by_formula : bool
-        Whether bounds were recomputed with the formula of a set, which is not an independent proof.
-    violations : list of str
-        Claims that do not hold.
-    digest_only : tuple of str
-        What nothing but the digest covers.
-    """
-
-    n_plans: int = 0
+    n_plans: int = 0  # with options
     n_options: int = 0
-    proven_for: str = ""
-    by_formula: bool = False
-    violations: list[str] = field(default_factory=list)
-    digest_only: tuple[str, ...] = (*RECOMPUTED_BY_BUNDLE, *COVERED_BY_DIGEST)
+    proven_for: str = ""  # distributions that the proofs are about, in words
+    by_formula: bool = False  # bounds were recomputed with the formula of a set, which is not an independent proof
+    violations: list[str] = field(default_factory=list)  # claims that do not hold
+    digest_only: tuple[str, ...] = (*RECOMPUTED_BY_BUNDLE, *COVERED_BY_DIGEST)  # covered by nothing but the digest
 
     def check(self, claims: Iterable[Claim], n_plans: int) -> "Findings":
         """Check claims against their certificates, and return the same findings."""

@@ -203,18 +203,9 @@ class ExpectedRates(NamedTuple):
 
     @classmethod
     def of_answers(cls, accepted: Any, owner: Positions, n_applicants: int, fidelity: Any = None) -> "ExpectedRates":
-        """Count the answers of refits.
+        """Count the answers (K, M) of K refits about M options, whose applicants are `owner` (M,).
 
-        Parameters
-        ----------
-        accepted : array_like of bool of shape (K, M)
-            Whether each of K refits accepts each option.
-        owner : ndarray of shape (M,)
-            Position of the applicant of each option.
-        n_applicants : int
-            N.
-        fidelity : array_like of shape (N,), optional
-            Fidelity of the surrogates; None where there is none.
+        The fidelity of surrogates (N,) is None where there is none.
 
         Examples
         --------

@@ -67,16 +67,10 @@ def amount_text(feature: Feature | None, number: Any) -> str:
 
 
 def effort_words(schema: FeatureSchema, columns: Sequence[Any], cost: Cost) -> str:
-    """Explain an effort of 1 by an example from one table; "" where no column has one.
+    """Explain an effort of 1 by examples from columns, the best ones first; "" where no column has one.
 
-    Parameters
-    ----------
-    schema : FeatureSchema
-        With the spreads and weights that the efforts were computed with.
-    columns : sequence of str
-        Names of columns, the best examples first; numbers are preferred, two of them are given.
-    cost : Cost
-        What a change costs.
+    The schema has the spreads and weights that the efforts were computed with. Numbers are preferred, two of them are
+    given.
 
     Examples
     --------
