@@ -133,6 +133,7 @@ def test_candidates_with_other_columns_or_labels_are_one_line(files, tmp_path):
         assert words in refused("gate", tmp_path / "other.skops", *ledger, code=2)
 
 
+@pytest.mark.extended
 def test_a_closed_pipe_leaves_the_exit_code_of_the_verdict(files):
     # Without a buffer the first line fails, with one the last flush.
     for name, merged, unbuffered, code in (
@@ -155,7 +156,7 @@ def test_a_closed_pipe_leaves_the_exit_code_of_the_verdict(files):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no disk that is always full")
-@pytest.mark.parametrize("how", [(), ("--json",)])
+@pytest.mark.parametrize("how", [(), pytest.param(("--json",), marks=pytest.mark.extended)])
 def test_a_verdict_that_cannot_be_written_is_not_that_the_candidate_breaks_too_much(files, how):
     arguments = ("--ledger", files / "promises.db", "--as-of", "2026-11-18", "--quiet", *how)
     with Path("/dev/full").open("w") as full:

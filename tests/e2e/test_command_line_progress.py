@@ -37,7 +37,7 @@ def test_a_log_says_what_is_done_and_holds_no_data(bank):
     assert not any(cell in said.stderr for cell in data | {"loans.csv"})
 
 
-@pytest.mark.parametrize("quiet", ["--quiet", "-q"])
+@pytest.mark.parametrize("quiet", ["--quiet", pytest.param("-q", marks=pytest.mark.extended)])
 def test_quiet_silences_progress_and_not_errors(bank, quiet):
     said = hasty(bank, *f"schema validate loans.yaml loans.csv {quiet}".split())
     assert said.stderr == ""
@@ -47,11 +47,13 @@ def test_quiet_silences_progress_and_not_errors(bank, quiet):
     assert failed.value.stderr.startswith("error: the schema nowhere.yaml does not exist")
 
 
+@pytest.mark.extended
 def test_help_and_the_version_say_nothing_else(bank):
     for option in ("--help", "--version"):
         assert hasty(bank, option).stderr == ""
 
 
+@pytest.mark.extended
 def test_a_terminal_is_left_with_messages_only(bank):
     seen = progress.watch(["schema", "infer", "loans.csv", "--target", "paid", "-o", "again.yaml"], bank, terminal=True)
     assert seen.code == 0

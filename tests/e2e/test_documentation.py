@@ -6,6 +6,7 @@ import shlex
 import pytest
 import typer
 
+from cases import mostly_extended
 from copa.cli.app import app
 from e2e.page_blocks import BLOCK, ROOT, chapter, run_snippets
 
@@ -40,9 +41,7 @@ def commands(page: str) -> list[list[str]]:
     return [shlex.split(line, comments=True) for line in lines if line.startswith("copa ")]
 
 
-@pytest.mark.parametrize(
-    "page", [page if page in READ_FIRST else pytest.param(page, marks=pytest.mark.extended) for page in WITH_SNIPPETS]
-)
+@pytest.mark.parametrize("page", mostly_extended(WITH_SNIPPETS, READ_FIRST))
 def test_snippets_run_and_print_what_is_shown(page):
     run_snippets(page, snippets(page))
 

@@ -8,6 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import copa
+from cases import mostly_extended
 from unit.planner.promises import Judge, broken_promises
 
 DATA = {
@@ -17,7 +18,7 @@ DATA = {
 }
 
 
-@pytest.fixture(scope="module", params=DATA)
+@pytest.fixture(scope="module", params=mostly_extended(DATA, ["german"]))
 def bank(request):
     """A data set, and a planner for a pipeline fitted to it."""
     data = DATA[request.param]()

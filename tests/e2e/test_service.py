@@ -71,6 +71,7 @@ def answered(connection):
     return int(got.split()[1]), got, time.perf_counter() - begun
 
 
+@pytest.mark.extended
 def test_a_gigabyte_is_refused_at_once(server):
     server.post("/v1/plan", {})
     status, got, seconds = answered(server.raw(HEAD + b"Content-Length: 1000000000\r\n\r\n"))
@@ -79,6 +80,7 @@ def test_a_gigabyte_is_refused_at_once(server):
     assert seconds < LONG  # nothing of the body was sent
 
 
+@pytest.mark.extended
 def test_a_gigabyte_in_chunks_is_refused_after_two_megabytes(server):
     connection = server.raw(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
     chunk = b"%x\r\n" % 100_000 + bytes(100_000) + b"\r\n"
@@ -107,6 +109,7 @@ def guarded(bundle, tmp_path_factory):
 RIGHT = {"authorization": f"Bearer {banks.TOKEN}"}
 
 
+@pytest.mark.extended
 def test_260_bodies_that_stall_without_a_token_stop_nobody(guarded, people):
     stalled = HEAD + b"Content-Length: 1000\r\n\r\n{"
     paths = (b"/", b"/healthz", b"/v1/plan", b"/v1/nothing")
@@ -118,6 +121,7 @@ def test_260_bodies_that_stall_without_a_token_stop_nobody(guarded, people):
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory of a process is read from /proc")
+@pytest.mark.extended
 @pytest.mark.parametrize("path", [b"/v1/gate", b"/v1/nothing", b"/"])
 def test_fifty_megabytes_to_a_path_that_is_not_served_are_not_held(guarded, people, path):
     guarded.post("/v1/plan", {"applicants": people[:1]}, headers=RIGHT)
@@ -148,6 +152,7 @@ def test_what_is_no_http_is_refused(server):
     assert httpx.get(f"{server.url}/healthz").status_code == 200
 
 
+@pytest.mark.extended
 def test_killed_and_begun_again_it_gives_the_same_bytes(server, bundle, people, tmp_path):
     body = {"applicants": people[:3], "certificates": True}
     before = server.post("/v1/plan", body).content
@@ -199,7 +204,7 @@ def is_free(port):
         return bool(probe.connect_ex(("127.0.0.1", port)))
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::"])  # noqa: S104 - to be refused
+@pytest.mark.parametrize("host", ["0.0.0.0", pytest.param("::", marks=pytest.mark.extended)])  # noqa: S104 - to be refused
 def test_without_a_token_it_does_not_start_elsewhere(bundle, host):
     result = process("serve", bundle, "--host", host, "--port", 0, check=False, timeout=PATIENCE)
     assert result.returncode == 2

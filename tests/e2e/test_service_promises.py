@@ -106,6 +106,7 @@ def require_all_there(url, acknowledged, asked):
     assert check.events == len(found)
 
 
+@pytest.mark.extended
 def test_killed_while_recording_it_loses_no_acknowledged_promise(bundle, people, tmp_path):
     url, acknowledged, asked = killed_while_recording(bundle, people, tmp_path, 1)
     require_all_there(url, acknowledged, asked)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import copa
+from cases import mostly_extended
 from oracle.brute_force import brute_force_lower, brute_force_upper
 from oracle.instances import Instance, instances
 from oracle.paper_programs import canonical_lower, paper_lower, paper_upper, verbatim_lower, verbatim_upper, with_drift
@@ -21,8 +22,9 @@ CHUNKS = 16
 
 
 def some_quick(n_quick: int) -> list[object]:
-    """Numbers of the chunks, of which a few are tried by every run and the others by the slow one."""
-    return [*range(n_quick), *(pytest.param(index, marks=pytest.mark.slow) for index in range(n_quick, CHUNKS))]
+    """Numbers of the chunks: the first is tried by every run, a few by `make test-all`, the others by the slow run."""
+    slow = [pytest.param(index, marks=pytest.mark.slow) for index in range(n_quick, CHUNKS)]
+    return [*mostly_extended(range(n_quick), [0]), *slow]
 
 
 def bounds_of(instance: Instance) -> copa.ValidityBounds:

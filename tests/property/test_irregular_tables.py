@@ -5,10 +5,12 @@ from dataclasses import replace
 import pytest
 
 import copa
+from cases import mostly_extended
 from copa.data.schema import FeatureSchema
 from property.irregular_worlds import CODES, PIPELINES, make_irregular_world
 from property.test_judged_applicants import Tally, planner_of
 
+QUICK = ("kbins onehot quantile", "imputed mean True")
 FEW = ("kbins onehot quantile", "imputed mean True", "cut-offs by hand", "splines and bins", "boosting")
 
 
@@ -30,7 +32,7 @@ def judged(name, n_worlds, n_applicants, tally):
     return left
 
 
-@pytest.mark.parametrize("name", FEW)
+@pytest.mark.parametrize("name", mostly_extended(FEW, QUICK))
 def test_no_delivered_row_is_refused(name):
     tally = Tally()
     judged(name, 1, 8, tally)
@@ -38,7 +40,7 @@ def test_no_delivered_row_is_refused(name):
     assert tally.options > 0
 
 
-@pytest.mark.parametrize("name", FEW)
+@pytest.mark.parametrize("name", mostly_extended(FEW, QUICK))
 @pytest.mark.filterwarnings("ignore:column .* enters the model in bins")
 def test_a_rule_does_not_apply_to_a_special_code(name):
     world = make_irregular_world(name, 0, 40)

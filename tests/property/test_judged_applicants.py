@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import copa
+from cases import mostly_extended
 from property.exact_judge import rare_targets, refusals
 from property.random_worlds import make_world
 
@@ -119,7 +120,7 @@ SLOW = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("route", mostly_extended(ROUTES, ("each", "any", "feature map", "black box", "level")))
 def test_an_exact_judge_refuses_no_delivered_row(route):
     n_worlds, n_applicants = QUICK[route]
     tally = tally_of(route, n_worlds, n_applicants)

@@ -47,6 +47,7 @@ def require_harmless(told):
     assert kinds == {"refused", "answered"}
 
 
+@pytest.mark.extended
 def test_changed_files_are_refused_or_answer():
     require_harmless(outcomes(" ".join(FUZZED), 12))
 

@@ -111,6 +111,7 @@ def test_a_model_that_went_through_a_file_itself_is_the_same(model, declined, ba
     assert same_plans(loaded.plan(declined), batch)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "classifier",
     [

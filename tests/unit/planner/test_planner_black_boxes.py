@@ -144,8 +144,12 @@ def test_a_saved_batch_keeps_its_trials(batch, tmp_path):
 @pytest.mark.parametrize(
     "classifier",
     [
-        GradientBoostingClassifier(n_estimators=15, max_depth=2, random_state=0),
-        MLPClassifier((8,), alpha=1.0, solver="lbfgs", max_iter=2000, random_state=0),
+        pytest.param(
+            GradientBoostingClassifier(n_estimators=15, max_depth=2, random_state=0), marks=pytest.mark.extended
+        ),
+        pytest.param(
+            MLPClassifier((8,), alpha=1.0, solver="lbfgs", max_iter=2000, random_state=0), marks=pytest.mark.extended
+        ),
         GaussianNB(),
     ],
     ids=lambda c: type(c).__name__,

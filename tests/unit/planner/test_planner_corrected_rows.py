@@ -34,7 +34,9 @@ def _products():
     )
 
 
-@pytest.fixture(scope="module", params=[_forest, _products], ids=["forest", "products"])
+@pytest.fixture(
+    scope="module", params=[_forest, pytest.param(_products, marks=pytest.mark.extended)], ids=["forest", "products"]
+)
 def fitted(request):
     return request.param()
 

@@ -13,6 +13,7 @@ from sklearn.preprocessing import (
 )
 
 import copa
+from cases import mostly_extended
 from unit.planner import loans
 from unit.planner.promises import Judge, broken_promises
 
@@ -37,7 +38,9 @@ def roots():
     return ColumnTransformer([("numbers", numbers, ["income", "debt"]), ("grade", StandardScaler(), ["grade"])])
 
 
-@pytest.fixture(scope="module", params=[splines, products, roots], ids=lambda make: make.__name__)
+@pytest.fixture(
+    scope="module", params=mostly_extended([splines, products, roots], [splines]), ids=lambda make: make.__name__
+)
 def case(request):
     table = loans.people(300, 0)
     model = make_pipeline(request.param(), LogisticRegression(C=0.3, max_iter=5000)).fit(table, loans.outcomes(table))

@@ -16,6 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 
 import copa
+from cases import mostly_extended
 from unit.planner import loans
 from unit.planner.promises import Judge, broken_promises
 
@@ -97,9 +98,9 @@ def test_a_model_without_probabilities_takes_a_decision_value(threshold, favoura
     "classifier",
     [
         LinearSVC(),
-        RidgeClassifier(),
-        SGDClassifier(alpha=0.05, random_state=0),
-        Perceptron(random_state=0),
+        pytest.param(RidgeClassifier(), marks=pytest.mark.extended),
+        pytest.param(SGDClassifier(alpha=0.05, random_state=0), marks=pytest.mark.extended),
+        pytest.param(Perceptron(random_state=0), marks=pytest.mark.extended),
         LogisticRegression(C=0.1),
     ],
     ids=lambda classifier: type(classifier).__name__,
@@ -123,7 +124,11 @@ QUICK = ("svc-None-True", "svc-0.6-False", "logistic-0.6-True")
 
 
 @pytest.mark.parametrize(
-    "case", [*QUICK, *(pytest.param(c, marks=pytest.mark.slow) for c in CALIBRATED if c not in QUICK)]
+    "case",
+    [
+        *mostly_extended(QUICK, QUICK[:1]),
+        *(pytest.param(c, marks=pytest.mark.slow) for c in CALIBRATED if c not in QUICK),
+    ],
 )
 def test_a_calibrated_classifier_accepts_every_option(case):
     base, threshold, ensemble = CALIBRATED[case]
@@ -140,6 +145,7 @@ def test_a_calibrated_classifier_accepts_every_option(case):
     assert len(batch.options) > 50
 
 
+@pytest.mark.extended
 def test_components_of_numeric_columns_are_seen_through():
     encoder = ColumnTransformer(
         [

@@ -110,6 +110,7 @@ def with_gaps(name, seed=0):
     return table, np.asarray(data.favourable)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("name", ["german", "student"])
 @pytest.mark.parametrize("fill", ["mean", "median", "constant"])
 @pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler(), RobustScaler()], ids=str)

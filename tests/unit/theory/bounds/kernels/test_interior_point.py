@@ -9,6 +9,8 @@ from unit.theory.bounds.kernels import reference_interior_point as reference
 from unit.theory.bounds.kernels.plans import GO, canonical
 from unit.theory.bounds.one_option import guarantee
 
+pytestmark = pytest.mark.extended  # its kernels are compiled for the test
+
 interior_point = CallableModule("theory.bounds._kernels.interior_point")
 frames = CallableModule("theory.bounds._kernels.newton_system")
 TOLERANCE = 1e-11

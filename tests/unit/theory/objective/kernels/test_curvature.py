@@ -7,6 +7,8 @@ from planning_kernels import determinant, differences, draw_problem, ratios, rou
 from compiled_kernels import callable_from_python
 from copa.theory.objective._kernels import barrier, objective
 
+pytestmark = pytest.mark.extended  # its kernels are compiled for the test
+
 allocate_parts = callable_from_python(objective.allocate_parts)
 fill_proximity = callable_from_python(objective.proximity)
 fill_ratios = callable_from_python(objective.ratios)

@@ -7,6 +7,8 @@ from planning_kernels import differences, draw_problem, ratios, rounded_norms, s
 from compiled_kernels import callable_from_python
 from copa.theory.objective._kernels import objective as kernel
 
+pytestmark = pytest.mark.extended  # its kernels are compiled for the test
+
 allocate_parts = callable_from_python(kernel.allocate_parts)
 smooth_objective = callable_from_python(kernel.smooth_objective)
 hard_objective = callable_from_python(kernel.hard_objective)
