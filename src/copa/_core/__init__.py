@@ -1,1 +1,1 @@
-"""What every stage shares: arrays, reading of arguments, files, threads, compilation, words."""
+"""Shared by every room: arrays, reading of arguments, files, threads, compilation, words."""

@@ -49,7 +49,7 @@ def require_unmasked(value: Any, name: str) -> None:
 
 
 def _is_masked(value: Any) -> bool:
-    """Whether an array, or one in a list, has masked entries."""
+    """Return whether an array, or one in a list, has masked entries."""
     if isinstance(value, (list, tuple)):
         nested = (list, tuple, np.ma.MaskedArray)
         return any(_is_masked(item) for item in value if isinstance(item, nested))
@@ -155,7 +155,7 @@ def rounding_allowance(order: int) -> float:
 
 
 def vary_together(matrix: Array) -> npt.NDArray[np.bool_]:
-    """Which coordinates have a covariance with another, (D,)."""
+    """Flag the coordinates that have a covariance with another, (D,)."""
     coupled: npt.NDArray[np.bool_] = (matrix != np.diag(np.diag(matrix))).any(axis=1)
     return coupled
 

@@ -1,4 +1,4 @@
-"""What may move: the free coordinates of plans or applicants, and the box they must stay in."""
+"""Coordinates of plans or applicants that are free to move, and the box they must stay in."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -76,7 +76,7 @@ class Box:
         return Box(self.free, self.lower[rows], self.upper[rows], messages)
 
     def inside(self, plans: Array) -> npt.NDArray[np.bool_]:
-        """Which options of plans (N, J, D) are in their box, (N, J)."""
+        """Flag the options of plans (N, J, D) that are in their box, (N, J)."""
         within = (plans >= self.lower[:, None]) & (plans <= self.upper[:, None])
         return np.asarray(within.all(axis=2))
 
@@ -91,7 +91,7 @@ class Box:
 
 
 def option_name(plan: int, option: int, *, single: bool) -> str:
-    """How messages call an option: by its plan too where there are several."""
+    """Name an option for messages, with its plan where there are several."""
     return f"option {option}" if single else f"option {option} of plan {plan}"
 
 

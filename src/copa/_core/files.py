@@ -126,8 +126,8 @@ def remove_abandoned_parts(*paths: Path) -> None:
     for folder in {path.parent for path in paths}:
         names = {path.name for path in paths if path.parent == folder}
         with suppress(OSError), os.scandir(folder) as entries:
-            found = [(entry.path, PART.fullmatch(entry.name)) for entry in entries]
-            for part in [Path(place) for place, name in found if name is not None and name[1] in names]:
+            matches = [(entry.path, PART.fullmatch(entry.name)) for entry in entries]
+            for part in [Path(place) for place, name in matches if name is not None and name[1] in names]:
                 _remove_if_abandoned(part)
 
 

@@ -195,9 +195,9 @@ class Format:
         return DataError(f"{path} is not {self.what}, or is damaged: {why}")
 
     def _require_readable(self, content: Any) -> None:
-        found = content.get("format") if isinstance(content, dict) else None
-        if found != self.name:
-            raise DataError(f"it is not {self.what}: its format is {found!r}, not {self.name!r}")
+        format_name = content.get("format") if isinstance(content, dict) else None
+        if format_name != self.name:
+            raise DataError(f"it is not {self.what}: its format is {format_name!r}, not {self.name!r}")
         version = content.get("version")
         if version not in self.versions:
             newer = not isinstance(version, int) or version > self.versions[-1]
@@ -214,7 +214,7 @@ def made_with() -> dict[str, str]:
     return {"copa": _version()}
 
 
-def require_known_entries(found: Iterable[str], known: Iterable[str], what: str, content: Mapping[str, Any]) -> None:
+def require_known_entries(names: Iterable[str], known: Iterable[str], what: str, content: Mapping[str, Any]) -> None:
     """Raise if a file has entries that this version does not know, naming the version that wrote them.
 
     Parameters
@@ -225,7 +225,7 @@ def require_known_entries(found: Iterable[str], known: Iterable[str], what: str,
     content : Mapping
         JSON of the file, which says what it was made with.
     """
-    unknown = sorted(set(found) - set(known))
+    unknown = sorted(set(names) - set(known))
     if unknown:
         made = content.get("made_with")
         version = made.get("copa") if isinstance(made, Mapping) else None

@@ -1,4 +1,4 @@
-"""What is being done, and how much of it, for the person who waits: one live line on a terminal, lines in a log.
+"""Progress for the person who waits: one live line on a terminal, lines in a log.
 
 Work names what it does with `stage` and counts what is done; it never writes. A thread of its own does, and only where
 the stream can take a line at once, so that a slow, full or closed stream holds nothing up. Nothing heavy is imported
@@ -58,7 +58,7 @@ class Stage:
             self._counted = self._clock()
 
     def in_words(self) -> str:
-        """What is being done, and how much of it."""
+        """Say what is being done, and how much of it."""
         if not self.total:
             return f"{self.what}, {self.done:,} {self.unit}" if self.unit and self.done else self.what
         if not self.unit:
@@ -137,7 +137,7 @@ class Display:
                 self._writing.release()
 
     def line(self) -> str:
-        """What is to be said now: the outermost stage, the innermost if it lasts, and the first estimate of a rest."""
+        """Return the current line: the outermost stage, the innermost if it lasts, and the first estimate of a rest."""
         stages = list(self.stages)
         shown = stages[:1] + [stage for stage in stages[-1:] if self.clock() - stage.begun >= SETTLED]
         parts, estimated = [], False
@@ -292,7 +292,7 @@ def duration(seconds: float) -> str:
 
 
 def _is_watched() -> bool:
-    """Whether someone sees stderr as it is written: on a terminal or in a notebook."""
+    """Return whether someone sees stderr as it is written: on a terminal or in a notebook."""
     try:
         return "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
     except ValueError:  # it is closed
@@ -300,7 +300,7 @@ def _is_watched() -> bool:
 
 
 def _takes_a_line(descriptor: int) -> bool:
-    """Whether a line can be written without waiting for whoever reads."""
+    """Return whether a line can be written without waiting for whoever reads."""
     try:
         return bool(select.select([], [descriptor], [], 0.0)[1])
     except (OSError, ValueError):  # systems that can tell of sockets only

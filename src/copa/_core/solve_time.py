@@ -1,4 +1,4 @@
-"""How long the lower bound of a plan takes to prove, and the size beyond which it is refused, planned or audited.
+"""Time that the lower bound of a plan takes to prove, and the size beyond which a plan is refused.
 
 A plan of J options in D dimensions enters its bound through n = min(J, D) + 1 coordinates. Every iteration factorises a
 Newton system of n (n + 1) / 2 + 1 unknowns, so time grows with the sixth power of n and memory with the fourth; and it

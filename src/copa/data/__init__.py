@@ -1,1 +1,1 @@
-"""What a cell is and what may change: tables, schemas, and the bundled data sets."""
+"""Cells, and what may change: tables, schemas, and the bundled data sets."""

@@ -1,4 +1,4 @@
-"""What every model in force is: a fitted binary classifier, its raw columns, the label a person wants, a threshold."""
+"""The model in force: a fitted binary classifier, its raw columns, the label a person wants, a threshold."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator

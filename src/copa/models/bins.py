@@ -172,7 +172,7 @@ def _query(
 
 
 def _first_values(values: Array, known: Array) -> Array:
-    """Where a column is looked at first: at training values, evenly over the range, around the edges that are known."""
+    """Numbers at which a column is encoded first: training values, an even grid, both sides of known edges."""
     seen = np.unique(values)
     some = seen[np.unique(np.linspace(0, len(seen) - 1, AT_TRAINING_VALUES).astype(int))]
     evenly = np.linspace(seen[0], seen[-1], EVENLY)
@@ -182,7 +182,7 @@ def _first_values(values: Array, known: Array) -> Array:
 
 
 def holds_edges(transformer: Any) -> bool:
-    """Whether a fitted transformer says itself where its bins begin."""
+    """Return whether a fitted transformer says itself where its bins begin."""
     return any(True for name in EDGE_NAMES for _ in _numbers_in(getattr(transformer, name, None)))
 
 

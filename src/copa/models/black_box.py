@@ -25,7 +25,7 @@ LOOKED_AT = 2000  # rows of the data at most, to see how close
 
 @dataclass
 class Calls:
-    """How often a model was called, and with how many rows."""
+    """Count of the calls of a model, and of their rows."""
 
     calls: int = 0
     rows: int = 0
@@ -190,7 +190,7 @@ class LocalFit:
     cov: Array
 
     def scores(self, rows: Array) -> Array:
-        """What the surrogates say of rows (M, D), as (K, M)."""
+        """Scores of rows (M, D) by the surrogates, (K, M)."""
         found: Array = self.weights @ rows.T
         return found
 

@@ -1,4 +1,4 @@
-"""What common transformers make of a table, computed from its cells: the same bits, without their checks of every call.
+"""Encodings of common transformers, computed from the cells of a table: the same bits, without the checks of each call.
 
 A call of a pipeline costs milliseconds before it looks at a row, and refits of a black box are called thousands of
 times about the same rows. So the cells of a table are read once (`ReadTable`), and what a fitted encoder or scaler does
@@ -82,7 +82,7 @@ class _OneHot:
 
 @dataclass(frozen=True)
 class DirectEncoder:
-    """What stands for the transformers of a pipeline.
+    """Substitute for the transformers of a pipeline.
 
     Attributes
     ----------
@@ -275,7 +275,7 @@ class DirectPipeline:
         return csr_matrix(rows)
 
     def _agrees(self, table: ReadTable, rows: Array) -> bool:
-        """Whether the transformers themselves make the same of the first rows; an error is theirs to raise."""
+        """Return whether the transformers themselves make the same of the first rows; an error is theirs to raise."""
         theirs: Any = table.frame[self._columns].iloc[:COMPARED]
         try:
             theirs = theirs if self._named else theirs.to_numpy()
@@ -322,15 +322,15 @@ class DirectClassifier:
         rows = None if self._pipeline is None else self._pipeline.encode(table)
         if rows is None:
             return None
-        found = self._of_encoded(rows)
-        if found is not None and not self._trusted:
+        both = self._of_encoded(rows)
+        if both is not None and not self._trusted:
             some: Any = table.frame[self._columns].iloc[:COMPARED]
             theirs = self._estimator.predict_proba(some if self._named else some.to_numpy())
-            if not np.array_equal(theirs, found[:COMPARED]):
+            if not np.array_equal(theirs, both[:COMPARED]):
                 self._pipeline = None
                 return None
             self._trusted = True
-        return found
+        return both
 
     def _of_encoded(self, rows: Array) -> Array | None:
         if _is_forest(self._classifier):
@@ -346,7 +346,7 @@ def _is_forest(classifier: Any) -> bool:
 
 
 def forest_probabilities(forest: Any, rows: Array) -> Array | None:
-    """What `predict_proba` of a fitted forest says of encoded rows (N, k), with trees in their order, (N, 2).
+    """Probabilities (N, 2) of encoded rows (N, k), as `predict_proba` of a forest gives them with its trees in order.
 
     Parameters
     ----------

@@ -28,12 +28,12 @@ def encoder_categories(model: Any, columns: Sequence[str] | None = None) -> dict
     >>> encoder_categories(OneHotEncoder().fit(pd.DataFrame({"branch": [1, 3, 2]})))
     {'branch': [1, 2, 3]}
     """
-    found = {}
+    by_column = {}
     for names, encoder in _encoders(_inner(model), columns):
         for name, categories in zip(names, encoder.categories_, strict=False):
-            known = columns[name] if isinstance(name, int) and columns is not None else name
-            found[str(known)] = list(getattr(categories, "tolist", lambda c=categories: c)())
-    return found
+            column = columns[name] if isinstance(name, int) and columns is not None else name
+            by_column[str(column)] = list(getattr(categories, "tolist", lambda c=categories: c)())
+    return by_column
 
 
 def _inner(model: Any) -> Any:
@@ -65,5 +65,5 @@ def _encoders(model: Any, columns: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _keeps_columns(step: Any) -> bool:
-    """Whether what a step returns has the columns that it was given: imputers only fill in what is missing."""
+    """Return whether what a step returns has the columns that it was given: imputers only fill in what is missing."""
     return type(step).__name__.endswith("Imputer") and not getattr(step, "add_indicator", False)

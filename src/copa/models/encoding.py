@@ -1,4 +1,4 @@
-"""What each raw column does to the encoded vector, found by probing the fitted pipeline itself.
+"""Effect of each raw column on the encoded vector, found by probing the fitted pipeline itself.
 
 Nothing is assumed about the transformers: each column is varied by itself and the pipeline's own `transform` says what
 becomes of it. One-hot (with or without `drop`), ordinal codes, scaling, pass-through, bins, imputation of other columns
@@ -129,7 +129,7 @@ class Probe:
         return encoded.reshape(len(self.bases), len(encoded) // len(self.bases), -1)
 
     def direction(self) -> tuple[Array, Array]:
-        """What a numeric column does, by its regular values and by its irregular entries.
+        """Return the effect of a numeric column, of its regular values and of its irregular entries.
 
         Returns
         -------
@@ -193,7 +193,7 @@ class Probe:
             return None
 
     def has_slope(self) -> bool:
-        """Whether the encoded vector does not change along a numeric column in jumps alone."""
+        """Return whether the encoded vector does not change along a numeric column in jumps alone."""
         rows = self.regular_rows()
         size = max(1.0, float(np.abs(rows).max()))
         if np.ptp(rows, axis=1).max() <= SLACK * size:
@@ -247,7 +247,7 @@ class Probe:
 
 
 def _read(read: Callable[["pd.DataFrame"], Array], rows: "pd.DataFrame", name: str) -> Array:
-    """What a model makes of rows in which one column is varied; an error that names the value it cannot read."""
+    """Read rows in which one column is varied; an error names the value it cannot read."""
     try:
         return read(rows)
     except (ValueError, TypeError) as error:
@@ -266,7 +266,7 @@ def _read(read: Callable[["pd.DataFrame"], Array], rows: "pd.DataFrame", name: s
 
 
 def n_irregular(feature: "Feature") -> int:
-    """How many entries of a column are no values and may be left: its special codes, and missing if that may change."""
+    """Count the entries of a column that are no values and may be left: special codes, and missing if it may change."""
     return 0 if feature.immutable else len(feature.special) + (feature.missing == "may_change")
 
 
@@ -323,13 +323,13 @@ class Encoding:
                 if not probe.feature.immutable:
                     raise
         crooked = [(probe, error) for probe, error in crooked if not probe.feature.immutable]
-        found = _bins([probe for probe, _ in crooked])
+        bins_of = _bins([probe for probe, _ in crooked])
         for probe, reason in crooked:
             name = probe.feature.name
-            if name not in found:
+            if name not in bins_of:
                 raise reason
-            categorical[name] = probe.codes(probe.vary(probe.spelled_numbers(found[name].inside)))
-        edges = {name: bins.edges for name, bins in found.items()}
+            categorical[name] = probe.codes(probe.vary(probe.spelled_numbers(bins_of[name].inside)))
+        edges = {name: bins.edges for name, bins in bins_of.items()}
         _warn_of_rules(schema, edges)
         return cls(numeric, categorical, edges, irregular)
 

@@ -22,7 +22,7 @@ CHANGED = {True: 1e-9, False: 1e-5}  # relative difference of another linear mod
 
 @dataclass(eq=False)
 class Fingerprint:
-    """What a model said when this was taken, compared with what it says now.
+    """Answers of a model when this was taken, compared with those that it gives now.
 
     Models are told apart by what they say of some rows, and linear ones by their parameters too. Attributes that change
     without a consequence (numbers of threads, what a classifier remembers of its last rows) therefore do not count.
@@ -80,7 +80,7 @@ class Fingerprint:
         return cls(given, model, rows, _values(model, rows), _digest(model))
 
     def is_current(self) -> bool:
-        """Whether the model is the same as when this was taken."""
+        """Return whether the model is the same as when this was taken."""
         known = self.model
         try:
             model = type(known).read(self.given, known.columns, threshold=known.threshold, favourable=known.favourable)

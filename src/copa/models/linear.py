@@ -24,7 +24,7 @@ WIDEST = 1e6  # scores beyond are no scores
 
 
 def is_calibrated(classifier: Any) -> bool:
-    """Whether a classifier is scikit-learn's CalibratedClassifierCV."""
+    """Return whether a classifier is scikit-learn's CalibratedClassifierCV."""
     return hasattr(classifier, "calibrated_classifiers_")
 
 
@@ -190,7 +190,7 @@ class LinearModel(Model):
 
     @property
     def accepts_linearly(self) -> bool:
-        """Whether the rows that it accepts are a half-space: not so for an average of calibrated members."""
+        """Return whether the rows that it accepts are a half-space: not so for an average of calibrated members."""
         return len(getattr(self.classifier, "calibrated_classifiers_", ())) <= 1
 
     def encode(self, rows: "pd.DataFrame | ReadTable") -> Array:
@@ -220,7 +220,7 @@ class LinearModel(Model):
         return direct
 
     def _by_pipeline(self, frame: "pd.DataFrame") -> Array:
-        """What the transformers make of rows, (N, D - 1)."""
+        """Encode rows by calling the transformers, (N, D - 1)."""
         if len(frame) == 0:  # which transformers refuse
             return np.zeros((0, self.theta.size - 1))
         rows: Any = self.as_input(_filled_up(frame))
@@ -232,7 +232,7 @@ class LinearModel(Model):
 
     @cached_property
     def _ends_in_classifier(self) -> bool:
-        """Whether the estimator is a pipeline that does no more than encode rows for its classifier."""
+        """Return whether the estimator is a pipeline that does no more than encode rows for its classifier."""
         from sklearn.pipeline import Pipeline
 
         plain = type(self.estimator) is Pipeline and self.estimator.steps[-1][1] is self.classifier
@@ -258,7 +258,7 @@ def _filled_up(frame: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def is_linear(estimator: Any) -> bool:
-    """Whether an estimator is to be read as a linear model: it is one, or it cannot be queried either."""
+    """Return whether an estimator is to be read as a linear model: it is one, or it cannot be queried either."""
     _, classifier = _take_apart(best_of(estimator))
     if is_calibrated(classifier):
         bases = [getattr(member, "estimator", None) for member in classifier.calibrated_classifiers_]

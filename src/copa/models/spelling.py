@@ -58,7 +58,7 @@ def number_behind(feature: "Feature", code: int, *, truth: bool) -> float | None
 
 
 class CategoryWords:
-    """How a category type spells the values of a feature: as it has them already, else like its first category.
+    """Values of a feature as a category type spells them: as it has them already, else like its first category.
 
     Parameters
     ----------

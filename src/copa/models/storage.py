@@ -98,15 +98,15 @@ def _renumbered(raw: bytes) -> bytes:
             return [renumber(part) for part in node]
         if not isinstance(node, dict):
             return node
-        found = {key: renumber(part) for key, part in node.items()}
+        numbered = {key: renumber(part) for key, part in node.items()}
         if isinstance(node.get("__id__"), int):
             # Whether two equal numbers or texts are one object is chance; of all else it says what belongs together.
-            own = object() if node.get("is_json") else node["__id__"]
-            found["__id__"] = numbers.setdefault(own, len(numbers))
+            identity = object() if node.get("is_json") else node["__id__"]
+            numbered["__id__"] = numbers.setdefault(identity, len(numbers))
         file = node.get("file")
         if isinstance(file, str) and file in members:
-            found["file"] = files.setdefault(file, f"{len(files)}{PurePath(file).suffix}")
-        return found
+            numbered["file"] = files.setdefault(file, f"{len(files)}{PurePath(file).suffix}")
+        return numbered
 
     schema = json.dumps(renumber(json.loads(members.pop(SCHEMA))))
     result = io.BytesIO()

@@ -110,7 +110,7 @@ TREE_STATE = ("max_depth", "node_count", "nodes", "values")  # of scikit-learn's
 
 
 def tree_arguments(tree: Any) -> Any:
-    """What a tree is made with, before it has nodes."""
+    """Return the arguments that a tree is made with, before it has nodes."""
     return tree.__reduce__()[1]
 
 
@@ -179,7 +179,7 @@ class NotAlikeError(Exception):
 
 @dataclass
 class Differences:
-    """What a fit has that the pattern has not, by the number of the part on the walk.
+    """Parts in which a fit differs from the pattern, by their numbers on the walk.
 
     Attributes
     ----------
@@ -255,12 +255,12 @@ class Pattern:
         NotAlikeError
             If that does not say all of it.
         """
-        found = Differences()
-        _walk_both(self.estimator, other, found.keep, {}, count())
-        arrays = {"walk": self.walk} | {f"array/{k}": array for k, array in found.arrays.items()}
-        arrays["plain"] = np.frombuffer(json.dumps(list(found.plain.items())).encode(), dtype=np.uint8)
-        if found.trees:
-            arrays |= {f"trees/{name}": array for name, array in pack_trees(found.trees).items()}
+        differences = Differences()
+        _walk_both(self.estimator, other, differences.keep, {}, count())
+        arrays = {"walk": self.walk} | {f"array/{k}": array for k, array in differences.arrays.items()}
+        arrays["plain"] = np.frombuffer(json.dumps(list(differences.plain.items())).encode(), dtype=np.uint8)
+        if differences.trees:
+            arrays |= {f"trees/{name}": array for name, array in pack_trees(differences.trees).items()}
         buffer = io.BytesIO()
         np.savez(buffer, **arrays)
         return repacked(buffer.getvalue())
@@ -278,9 +278,9 @@ class Pattern:
             arrays = read_arrays(raw, ARRAYS, budget)
             self._require_same_walk(arrays.pop("walk"))
             plain = {int(k): _plain(value) for k, value in budget.parse_json(arrays.pop("plain").tobytes(), "plain")}
-            own = {int(name.split("/")[1]): array for name, array in arrays.items() if name.startswith("array/")}
-            found = Differences(plain, own, unpack_trees(arrays, budget))
-            estimator = _walk_both(self.estimator, self.estimator, found.made, {}, count())
+            stored = {int(name.split("/")[1]): array for name, array in arrays.items() if name.startswith("array/")}
+            differences = Differences(plain, stored, unpack_trees(arrays, budget))
+            estimator = _walk_both(self.estimator, self.estimator, differences.made, {}, count())
             require_sound(estimator)
         except MemoryError:
             raise
@@ -304,8 +304,8 @@ def _walk(pattern: Any) -> Any:
         met[id(part)] = part
         inner = None if isinstance(part, PLAIN) else _parts(part)
         kind = "plain" if isinstance(part, PLAIN) else type(part).__qualname__
-        told = kind if inner is None else f"{kind} {_names(part)}"
-        length, checksum = length + 1, crc32(told.encode(), checksum)
+        description = kind if inner is None else f"{kind} {_names(part)}"
+        length, checksum = length + 1, crc32(description.encode(), checksum)
         waiting += inner or []
     return np.array([length, checksum], dtype=np.int64)
 
@@ -330,7 +330,7 @@ def _parts(part: Any) -> list[Any] | None:
 
 
 def _is_its_attributes(kind: Any) -> bool:
-    """Whether objects of a type of scikit-learn are copied by copying their attributes."""
+    """Return whether objects of a type of scikit-learn are copied by copying their attributes."""
     from sklearn.base import BaseEstimator
 
     if not kind.__module__.startswith("sklearn.") or not kind.__dictoffset__:
@@ -340,7 +340,7 @@ def _is_its_attributes(kind: Any) -> bool:
 
 
 def _names(part: Any) -> Any:
-    """What must agree for two parts to be taken apart alike, besides their types."""
+    """Return what must agree, besides their types, for two parts to be taken apart alike."""
     if isinstance(part, dict):
         return list(part)
     if isinstance(part, np.ndarray):
@@ -406,7 +406,7 @@ def _filled(holder: Any, pattern: Any, parts: list[Any]) -> Any:
 
 
 def _is_constant(pattern: Any, other: Any) -> bool:
-    """Whether two things that are not looked into say the same of themselves."""
+    """Return whether two things that are not looked into describe themselves alike."""
     if isinstance(pattern, (np.dtype, slice)):
         return bool(pattern == other)
     if not type(pattern).__module__.startswith(("sklearn.", "_loss")):  # its compiled losses, before 1.9

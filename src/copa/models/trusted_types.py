@@ -34,7 +34,7 @@ def type_name(part: Any) -> str:
 
 
 def is_tree(part: Any) -> bool:
-    """Whether something is a tree of scikit-learn's forests."""
+    """Return whether something is a tree of scikit-learn's forests."""
     return type_name(part) == TREE
 
 
@@ -87,7 +87,7 @@ def _require_histogram_tree(predictor: Any, width: int) -> None:
 
 
 def _leads_downwards(left: Any, right: Any, leaf: Any, feature: Any, n_columns: int) -> bool:
-    """Whether every inner node leads to two later nodes by a column that there is."""
+    """Return whether every inner node leads to two later nodes by a column that there is."""
     inner = np.flatnonzero(~leaf)
     ends = np.concatenate([left[inner], right[inner]])
     starts = np.concatenate([inner, inner])
@@ -134,8 +134,8 @@ def _require_first_scores(model: Any, n_classes: int) -> None:
     _require(
         type_name(first) == DUMMY, f"its {type(model).__name__} starts from a model of its own; only priors are loaded"
     )
-    told = vars(first)
-    plain = told.get("_strategy") == "prior" and type(told.get("n_outputs_")) is int and told["n_outputs_"] == 1
+    state = vars(first)
+    plain = state.get("_strategy") == "prior" and type(state.get("n_outputs_")) is int and state["n_outputs_"] == 1
     _require(plain, f"its {type(model).__name__} starts from other probabilities than those of the classes")
     _require_array(first, "class_prior_", np.float64, (n_classes,))
 
@@ -143,12 +143,12 @@ def _require_first_scores(model: Any, n_classes: int) -> None:
 def _require_histogram_boosting(model: Any) -> None:
     """Check boosting by histograms; of categorical columns a file of skops would need parts that run code."""
     width = _width(model)
-    told = vars(model)
+    state = vars(model)
     _require(
-        told.get("_preprocessor") is None and not told.get("_in_fit"),
+        state.get("_preprocessor") is None and not state.get("_in_fit"),
         f"its {type(model).__name__} has categorical columns, which are not loaded, or is not fitted",
     )
-    iterations = told.get("_predictors")
+    iterations = state.get("_predictors")
     _require(
         type(iterations) is list and all(type(trees) is list for trees in iterations),
         f"the trees of its {type(model).__name__} are not listed by iteration",
@@ -160,9 +160,10 @@ def _require_histogram_boosting(model: Any) -> None:
 
 def _require_support_vectors(model: Any) -> None:
     """Check what libsvm is given: it takes all sizes from the numbers of classes and of support vectors."""
-    told, width, n_classes = vars(model), _width(model), _n_classes(model)
+    state, width, n_classes = vars(model), _width(model), _n_classes(model)
     kind = type(model).__name__
-    _require(told.get("kernel") in KERNELS and told.get("_sparse") is False, f"the kernel of its {kind} is not loaded")
+    known = state.get("kernel") in KERNELS and state.get("_sparse") is False
+    _require(known, f"the kernel of its {kind} is not loaded")
     counts = _require_array(model, "_n_support", np.int32, (n_classes,))
     n_vectors = int(counts.sum(dtype=np.int64))
     _require((counts >= 0).all() and n_vectors > 0, f"_n_support of its {kind} has counts below 0, or only zeros")
@@ -172,38 +173,38 @@ def _require_support_vectors(model: Any) -> None:
     _require_array(model, "_intercept_", np.float64, (n_pairs,))
     for name in ("_dual_coef_", "dual_coef_"):
         _require_array(model, name, np.float64, (n_classes - 1, n_vectors))
-    n_told = n_pairs if np.size(told.get("_probA")) else 0
+    n_probabilities = n_pairs if np.size(state.get("_probA")) else 0
     for name in ("_probA", "_probB"):
-        _require_array(model, name, np.float64, (n_told,))
+        _require_array(model, name, np.float64, (n_probabilities,))
 
 
 def _require_one_hot(encoder: Any) -> None:
     """Check that every category has a column: SciPy's compiled code writes to the column that it is given."""
-    told, wrong = vars(encoder), "a category of its OneHotEncoder has a column that there is not"
+    state, wrong = vars(encoder), "a category of its OneHotEncoder has a column that there is not"
     width = _width(encoder)
-    categories, n_columns = told.get("categories_"), told.get("_n_features_outs")
+    categories, n_columns = state.get("categories_"), state.get("_n_features_outs")
     listed = all(type(part) is list and len(part) == width for part in (categories, n_columns))
     _require(listed, "its OneHotEncoder does not list the categories of each column")
-    dropped = told.get("_drop_idx_after_grouping")
+    dropped = state.get("_drop_idx_after_grouping")
     _require(dropped is None or np.shape(dropped) == (width,), wrong)
     for i, (values, n_own) in enumerate(zip(categories, n_columns, strict=True)):
         _require(type(values) is np.ndarray and values.ndim == 1 and type(n_own) is int, wrong)
         if values.dtype.kind not in "OUS":  # found by bisection, which may end anywhere in numbers without an order
             _require(np.array_equal(np.sort(values), values, equal_nan=values.dtype.kind == "f"), wrong)
-        columns = _grouped(told, i, len(values))
+        columns = _grouped(state, i, len(values))
         if dropped is not None and dropped[i] is not None:
             columns = columns[columns != dropped[i]]
             columns = columns - (columns > dropped[i])
         _require(((columns >= 0) & (columns < n_own)).all(), wrong)
 
 
-def _grouped(told: dict[str, Any], i: int, n_values: int) -> Any:
+def _grouped(state: dict[str, Any], i: int, n_values: int) -> Any:
     """Return the place of each category of column i, once infrequent ones share one."""
-    if not told.get("_infrequent_enabled"):
+    if not state.get("_infrequent_enabled"):
         return np.arange(n_values)
-    places = told["_default_to_infrequent_mappings"][i]
+    places = state["_default_to_infrequent_mappings"][i]
     if places is None:
-        _require(told["_infrequent_indices"][i] is None, "its OneHotEncoder groups categories that have no group")
+        _require(state["_infrequent_indices"][i] is None, "its OneHotEncoder groups categories that have no group")
         return np.arange(n_values)
     known = type(places) is np.ndarray and places.shape == (n_values,) and places.dtype.kind == "i"
     _require(known, "its OneHotEncoder does not group each of its categories")
@@ -215,9 +216,9 @@ def _grouped(told: dict[str, Any], i: int, n_values: int) -> Any:
 
 def _require_polynomial(features: Any) -> None:
     """Check the flag that compiled code of sparse columns counts with."""
-    told = vars(features)
-    plain = type(told.get("interaction_only")) is bool
-    plain = plain and all(type(told.get(name, 1)) is int for name in ("_min_degree", "_max_degree"))
+    state = vars(features)
+    plain = type(state.get("interaction_only")) is bool
+    plain = plain and all(type(state.get(name, 1)) is int for name in ("_min_degree", "_max_degree"))
     _require(plain, "interaction_only of its PolynomialFeatures is not true or false, or its degrees are no numbers")
 
 

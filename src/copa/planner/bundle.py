@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Bundle:
-    """What a bundle holds.
+    """Content of a bundle.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Bundle:
 
     @property
     def fitted(self) -> "Strategy":
-        """What the planner has learned."""
+        """The fitted strategy of the planner."""
         fitted: Strategy = self.planner.strategy_
         return fitted
 

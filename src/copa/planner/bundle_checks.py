@@ -80,43 +80,43 @@ def _option_violations(batch: PlanBatch, fitted: "Strategy", run: Execution) -> 
     numbers, statuses = option_numbers(batch), batch.status[batch.owner]
     different = _different_numbers(batch, fitted, whose, options, run)
     for k, (place, status) in enumerate(zip(batch.owner.tolist(), statuses.tolist(), strict=True)):
-        found = ["its row is not the one that the certificate is about"] if far[k] else []
+        faults = ["its row is not the one that the certificate is about"] if far[k] else []
         if accepted[k] != batch.accepted[k]:
-            found.append("the model answers otherwise")
+            faults.append("the model answers otherwise")
         elif status in ACCEPTED and not accepted[k]:
-            found.append(f"the model does not accept it, and the status is {status}")
+            faults.append(f"the model does not accept it, and the status is {status}")
         if status not in WITHDRAWN:
-            found += [f"breaks the schema: {violation}" for violation in violations[k]]
-        found += [f"the bundle gives another {name}" for name, other in different.items() if other[k]]
-        yield from (f"{_applicant(batch, place)}, option {numbers[k]}: {violation}" for violation in found)
+            faults += [f"breaks the schema: {violation}" for violation in violations[k]]
+        faults += [f"the bundle gives another {name}" for name, other in different.items() if other[k]]
+        yield from (f"{_applicant(batch, place)}, option {numbers[k]}: {violation}" for violation in faults)
 
 
 def _different_numbers(
     batch: PlanBatch, fitted: "Strategy", whose: Any, options: Options, run: Execution
 ) -> dict[str, Any]:
     """Flag the options (M,) of which a planner gives other numbers than a batch says, by what they are about."""
-    found = {
+    different = {
         "effort": _other(batch.effort, options.effort) | _other(batch.change_effort, options.change_effort).any(axis=1),
         "plausibility": _other(batch.plausibility, options.plausibility),
     }
     everyone = np.ones(len(batch.options), dtype=bool)
     if batch.n_held_out:
         rates = fitted.expected_rates(options, len(whose), run.n_jobs)
-        found["expected rate"] = everyone
+        different["expected rate"] = everyone
         if rates is not None:
             plans = _other(batch.all_rate[whose], rates.all_rate) | _other(batch.any_rate[whose], rates.any_rate)
             shares = _other(batch.expected_rate, rates.expected_rate) | (batch.n_held_out != rates.n_held_out)
-            found["expected rate"] = shares | plans[options.owner]
+            different["expected rate"] = shares | plans[options.owner]
     ranged = ~np.isnan(batch.at_least).all(axis=1)
     if ranged.any():
         searched = fitted if not batch.request.expected else fitted.expecting()
         applicants = fitted.read_applicants(batch.applicants.iloc[whose])
         right = searched.intervals(applicants, options, batch.request, run)
-        found["interval"] = ranged
+        different["interval"] = ranged
         if right is not None:
             ends = _other(batch.at_least, right.at_least) | _other(batch.at_most, right.at_most)
-            found["interval"] = ends.any(axis=1) | (ranged & _other(batch.interval_level, right.interval_level))
-    return found
+            different["interval"] = ends.any(axis=1) | (ranged & _other(batch.interval_level, right.interval_level))
+    return different
 
 
 def _other(claimed: Any, right: Any) -> Any:

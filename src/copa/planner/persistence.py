@@ -54,7 +54,7 @@ FORMAT = Format(
 
 
 class StoredPlanner(NamedTuple):
-    """What a file holds.
+    """Content of a file.
 
     Attributes
     ----------
@@ -183,7 +183,7 @@ def _stored_model(archive: Archive) -> Any:
 
 
 def _stored_later_models(content: Any, strategy: Strategy, past: Past | None) -> LaterModels:
-    """What was assumed of later models; of a history only what it showed is in the file, so `fit` asks for it again."""
+    """Read what was assumed of later models; a history is not in the file, only what it showed: `fit` asks for it."""
     later = LaterModels.from_dict(content)
     later = later if strategy.fixed_set is None else replace(later, ambiguity=strategy.fixed_set)
     return later if past is None else replace(later, history=())

@@ -250,7 +250,7 @@ def _first_weights() -> Array:
 
 
 def _design(table: "pd.DataFrame") -> Array:
-    """What the weights are multiplied with, (N, W)."""
+    """Rows that the weights are multiplied with, (N, W)."""
     numbers = [(table[name].to_numpy(np.float64) - centre) / spread for name, (centre, spread, _) in NUMBERS.items()]
     levels = [(table[name] == level).to_numpy(np.float64) for name, known in LEVELS.items() for level in known]
     return np.column_stack([np.ones(len(table)), *numbers, *levels])

@@ -1,4 +1,4 @@
-"""What a feature is and what may happen to it."""
+"""Features, and what may happen to them."""
 
 from copa.data.schema.feature import Feature
 from copa.data.schema.feature_schema import FeatureSchema

@@ -103,15 +103,15 @@ class ReadColumn:
 
     @cached_property
     def entries(self) -> tuple[Codes, list[Any]]:
-        """Which of a list of entries each row holds, as `distinct_entries` says; not all of them need be there."""
+        """Position of each row in a list of entries, as `distinct_entries` says; not all of them need be there."""
         return distinct_entries(self.series)
 
     def codes(self, feature: Feature) -> Codes:
         """Return positions (N,) in the feature's values; -1 where missing or unknown."""
         if self._codes is None or self._codes[0] is not feature.index:
             positions, distinct = self.entries
-            found = np.array([*map(feature.index.position, distinct), -1], dtype=np.int64)
-            self._codes = feature.index, found[positions]  # a missing entry has position -1, the last
+            codes = np.array([*map(feature.index.position, distinct), -1], dtype=np.int64)
+            self._codes = feature.index, codes[positions]  # a missing entry has position -1, the last
         return self._codes[1]
 
     @cached_property
@@ -122,12 +122,12 @@ class ReadColumn:
 
     @cached_property
     def wrong(self) -> Flags:
-        """Whether there is an entry that is no number, (N,); text is none, even if it looks like one."""
+        """Flags of the entries that are no numbers, (N,); text is none, even if it looks like one."""
         return _numbers_of(self)[1]
 
     @cached_property
     def missing(self) -> Flags:
-        """Whether each cell is missing, (N,)."""
+        """Flags of the missing cells, (N,)."""
         return missing_cells(self.series)
 
     def special(self, feature: Feature) -> Flags:
@@ -249,7 +249,7 @@ def missing_cells(column: "pd.Series[Any]") -> Flags:
 
 
 def holds_dates(column: "pd.Series[Any]") -> bool:
-    """Whether a column of objects or categories holds dates or durations."""
+    """Return whether a column of objects or categories holds dates or durations."""
     return any(isinstance(entry, DATES + DURATIONS) for entry in distinct_entries(column)[1])
 
 
@@ -281,8 +281,8 @@ def distinct_entries(column: "pd.Series[Any]") -> tuple[Codes, list[Any]]:
         return column.cat.codes.to_numpy(dtype=np.int64), entries_of(column.cat.categories)
     if isinstance(column.dtype, pd.StringDtype) and len(column) <= FEW:
         seen: dict[Any, int] = {}
-        found = [seen.setdefault(cell, len(seen)) if isinstance(cell, str) else -1 for cell in column.array]
-        return np.array(found, dtype=np.int64), list(seen)
+        positions = [seen.setdefault(cell, len(seen)) if isinstance(cell, str) else -1 for cell in column.array]
+        return np.array(positions, dtype=np.int64), list(seen)
     try:
         positions, distinct = column.array.factorize()  # an array, because its entries keep their precision
     except TypeError:  # lists and the like cannot be compared by hash: each row by itself
@@ -301,7 +301,7 @@ def row_messages(features: tuple[Feature, ...], needed: frozenset[str], table: R
     table : ReadTable
         With all columns of the schema.
     """
-    found: dict[int, list[str]] = {}
+    sentences: dict[int, list[str]] = {}
     for feature in features:
         column = table[feature.name]
         said = np.zeros(len(table), dtype=np.bool_)  # one sentence per column is enough
@@ -310,11 +310,11 @@ def row_messages(features: tuple[Feature, ...], needed: frozenset[str], table: R
                 continue
             rows = np.flatnonzero(flags & ~said)
             for row, value in zip(rows.tolist(), column.series.iloc[rows], strict=True):
-                found.setdefault(row, []).append(f"column {feature.name!r} {wish()}, got {shown(value)}")
+                sentences.setdefault(row, []).append(f"column {feature.name!r} {wish()}, got {shown(value)}")
             said |= flags
     messages = [""] * len(table)
-    labels = table.frame.index.tolist() if found else []
-    for row, parts in found.items():
+    labels = table.frame.index.tolist() if sentences else []
+    for row, parts in sentences.items():
         messages[row] = f"row {shown(labels[row])}: {'; '.join(parts)}"
     return messages
 

@@ -32,7 +32,7 @@ GUESSED = {"immutable", "special"}  # fields that notes are about: once they are
 
 @dataclass(frozen=True)
 class FeatureSchema:
-    """What a table's columns are and what may happen to them. Behaves like a mapping from column to `Feature`.
+    """Columns of a table, and what may happen to them. Behaves like a mapping from column to `Feature`.
 
     Parameters
     ----------
@@ -181,17 +181,17 @@ class FeatureSchema:
         require_known(immutable, list(table.columns), "immutable: column")
         for name in immutable:
             changes[name] = {"immutable": True} | changes.get(name, {})
-        known = {} if is_absent(categories) else dict(categories or {})
-        inferred = [infer_feature(table[name], changes.get(name, {}), known.get(name)) for name in table.columns]
-        notes = {found.feature.name: found.note for found in inferred if found.note}
-        described = cls(tuple(found.feature for found in inferred), rules, max_changes, notes=notes)
+        by_column = {} if is_absent(categories) else dict(categories or {})
+        inferred = [infer_feature(table[name], changes.get(name, {}), by_column.get(name)) for name in table.columns]
+        notes = {column.feature.name: column.note for column in inferred if column.note}
+        described = cls(tuple(column.feature for column in inferred), rules, max_changes, notes=notes)
         return described.with_spreads(table)
 
     def with_spreads(self, X: "pd.DataFrame") -> "FeatureSchema":
         """Return a copy in which spreads that were not given are those of the data."""
         table = read_table(X, self.names)
-        found = {f.name: {"spread": spread_of(f, table[f.name])} for f in self.features if f.spread is None}
-        return self.replace(found)
+        spreads = {f.name: {"spread": spread_of(f, table[f.name])} for f in self.features if f.spread is None}
+        return self.replace(spreads)
 
     def with_support(self, X: "pd.DataFrame") -> "FeatureSchema":
         """Return a copy in which no option moves to values that hardly any training row has.
@@ -225,13 +225,13 @@ class FeatureSchema:
         (0.0, 991.0, ('upper',))
         """
         table = read_table(X, self.names)
-        found = {}
+        fields = {}
         for feature in self.features:
             if feature.is_numeric:  # of an immutable one as well: what it would have to be stays within what there is
-                found[feature.name] = range_fields(feature, table[feature.name])
+                fields[feature.name] = range_fields(feature, table[feature.name])
             elif not feature.immutable:
-                found[feature.name] = support_fields(feature, table[feature.name])
-        return self.replace(found)
+                fields[feature.name] = support_fields(feature, table[feature.name])
+        return self.replace(fields)
 
     def replace(
         self, changes: Mapping[str, Mapping[str, Any]] | None = None, /, **more: Mapping[str, Any]
@@ -346,7 +346,7 @@ class FeatureSchema:
         return column_codes(feature, read_table(X, (column,))[column])
 
     def limits(self, X: "pd.DataFrame | ReadTable") -> FeasibleRegion:
-        """Where the options of each row's applicant may go, column by column.
+        """Return where the options of each row's applicant may go, column by column.
 
         Parameters
         ----------
@@ -374,7 +374,7 @@ class FeatureSchema:
         list of list of str
             One list of sentences for each option.
         """
-        return [[str(violation) for violation in found] for found in self.find_violations(origin, options)]
+        return [[str(violation) for violation in of_option] for of_option in self.find_violations(origin, options)]
 
     def find_violations(
         self, origin: "pd.Series[Any] | pd.DataFrame", options: "pd.DataFrame"
@@ -387,7 +387,7 @@ class FeatureSchema:
     def obeys(
         self, origin: "pd.DataFrame | ReadTable", options: "pd.DataFrame | ReadTable", owner: Indices | None = None
     ) -> Flags:
-        """Whether each option obeys the schema, (M,): the verdicts of `violations`, for many options at once.
+        """Return whether each option obeys the schema, (M,): the verdicts of `violations`, for many options at once.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What a column looks like by its name and its values: an identifier, a protected attribute, an age, special codes.
+"""Guesses at a column by its name and its values: an identifier, a protected attribute, an age, special codes.
 
 These are guesses, by which a first schema is written, to be read and corrected, and by which the owner is warned when a
 letter to an applicant gives a protected attribute as a reason; nothing else depends on them.
@@ -75,12 +75,12 @@ def counts_rows(column: "pd.Series[Any]") -> bool:
 
 def why_protected(name: str) -> str:
     """Say why a column is one that the law may protect, by its name or title; "" where nothing speaks for it."""
-    found = set(words_of(name))
-    if found & PROTECTED_WORDS or any(phrase <= found for phrase in PROTECTED_PHRASES):
+    words = set(words_of(name))
+    if words & PROTECTED_WORDS or any(phrase <= words for phrase in PROTECTED_PHRASES):
         return "looks like a protected attribute"
-    if found & BIRTH_WORDS:
+    if words & BIRTH_WORDS:
         return "looks like a date or year of birth"
-    if found & AGE_WORDS and found <= AGE_WORDS.union(BESIDE_AGE.split()):
+    if words & AGE_WORDS and words <= AGE_WORDS.union(BESIDE_AGE.split()):
         return "looks like an age"
     return ""
 
@@ -91,13 +91,13 @@ def why_immutable(column: "pd.Series[Any]", kind: str) -> str:
         return "counts the rows"
     if guess := why_protected(str(column.name)):
         return guess
-    found = set(words_of(str(column.name)))
+    words = set(words_of(str(column.name)))
     seen = column.dropna()
     if len(seen) < LEAST_ROWS or kind == "numeric" or seen.nunique() < NEARLY_ALL * len(seen):
         return ""
     if kind == "categorical":
         return f"looks like an identifier: {seen.nunique()} different values in {len(seen)} rows"
-    return "looks like an identifier: nearly every row has its own" if found & IDENTIFIER_WORDS else ""
+    return "looks like an identifier: nearly every row has its own" if words & IDENTIFIER_WORDS else ""
 
 
 def special_codes(numbers: Array) -> tuple[float, ...]:

@@ -49,8 +49,8 @@ def range_fields(feature: Feature, column: "pd.Series[Any]") -> dict[str, Any]:
     amounts = regular_numbers(feature, column)
     if not wanted or not amounts.size:
         return {}
-    found = dict(zip(ENDS, usual_range(amounts, feature.step), strict=True))
-    ends = {end: found[end] if end in wanted else getattr(feature, end) for end in ENDS}
+    usual = dict(zip(ENDS, usual_range(amounts, feature.step), strict=True))
+    ends = {end: usual[end] if end in wanted else getattr(feature, end) for end in ENDS}
     within = any(ends["lower"] <= code <= ends["upper"] for code in feature.special)
     if ends["lower"] > ends["upper"] or (feature.immutable and within):
         return {}
@@ -73,18 +73,18 @@ def count_withheld(feature: Feature) -> Codes:
 
 def withheld_in_words(features: Sequence[Feature]) -> str:
     """Name the values that are not offered for want of training rows, in a sentence; "" where there are none."""
-    found = [
+    named = [
         f"{feature.name} {shown(value)} ({feature.support[value]})"
         for feature in features
         for value in feature.withheld
         if value in feature.support
     ]
-    if not found:
+    if not named:
         return ""
-    rest = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+    rest = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
     return (
-        f"{counted(len(found), 'value')} with fewer than {LEAST_ROWS} training rows will not be offered "
-        f"({how_to_offer(features)}): {', '.join(found[:MOST_NAMED])}{rest}"
+        f"{counted(len(named), 'value')} with fewer than {LEAST_ROWS} training rows will not be offered "
+        f"({how_to_offer(features)}): {', '.join(named[:MOST_NAMED])}{rest}"
     )
 
 

@@ -83,20 +83,20 @@ def _most_frequent(column: "pd.Series[Any]") -> Any:
     positions, distinct = distinct_entries(column)
     counts = np.bincount(np.where(positions < 0, len(distinct), positions), minlength=len(distinct) + 1)
     most = np.flatnonzero(counts == counts.max()).tolist()
-    found = [distinct[k] for k in most if k < len(distinct)]
-    return min(found, key=str) if found else next(cell for cell in column if is_missing(cell))
+    present = [distinct[k] for k in most if k < len(distinct)]
+    return min(present, key=str) if present else next(cell for cell in column if is_missing(cell))
 
 
 def _middle(feature: Feature | None, numbers: Array, *, average: bool) -> float | int:
     """The median or average of numbers, on the step of their column and no finer than their spread tells."""
     low, middle, high = np.quantile(numbers, [SPREAD_QUANTILES[0], 0.5, SPREAD_QUANTILES[1]]).tolist()
     spread = 0.5 * (high - low) or float(np.std(numbers))
-    found = float(np.quantile(numbers, 0.5, method="lower"))
+    typical = float(np.quantile(numbers, 0.5, method="lower"))
     if spread > 0.0 and math.isfinite(spread):
         middle = float(np.mean(numbers)) if average else middle
-        found = float(snap(middle, DIGIT * 10.0 ** math.floor(math.log10(spread))))
+        typical = float(snap(middle, DIGIT * 10.0 ** math.floor(math.log10(spread))))
     step = None if feature is None else feature.step
     if step is not None:
-        found = float(snap(found, step))
-    found = float(np.clip(found, numbers.min(), numbers.max()))
-    return int(found) if found.is_integer() else found
+        typical = float(snap(typical, step))
+    typical = float(np.clip(typical, numbers.min(), numbers.max()))
+    return int(typical) if typical.is_integer() else typical

@@ -66,8 +66,8 @@ def violations_of_each(
     origins: ReadTable,
     options: ReadTable,
 ) -> list[list[Violation]]:
-    """Return what `violations_of` says of each option (M rows); only those that break the schema are put into words."""
-    found: list[list[Violation]] = [[] for _ in range(len(options))]
+    """Say in what each option (M rows) breaks the schema; only those that do are put into words."""
+    violations: list[list[Violation]] = [[] for _ in range(len(options))]
     changed = np.zeros((len(options), len(features)), dtype=np.bool_)
     for k, feature in enumerate(features):
         own, new = origins[feature.name], options[feature.name]
@@ -75,17 +75,17 @@ def violations_of_each(
         bad = np.flatnonzero(~fine)
         cells = zip(entries_of(own.series.iloc[bad]), entries_of(new.series.iloc[bad]), strict=True)
         for i, (before, after) in zip(bad.tolist(), cells, strict=True):
-            found[i] += column_violations(feature, before, after)
+            violations[i] += column_violations(feature, before, after)
     by_name = {feature.name: feature for feature in features}
     for rule in rules:
         broken = np.flatnonzero(~_holds(rule, by_name, options))
         rows = rows_of(options.frame[list(rule.coefficients)].iloc[broken])
         for i, row in zip(broken.tolist(), rows, strict=True):
-            found[i] += rule_violations(rule, by_name, row)
+            violations[i] += rule_violations(rule, by_name, row)
     for i in np.flatnonzero(changed.sum(axis=1) > max_changes).tolist() if max_changes is not None else []:
         headings = [features[k].heading for k in np.flatnonzero(changed[i])]
-        found[i] += change_violations(headings, max_changes)
-    return found
+        violations[i] += change_violations(headings, max_changes)
+    return violations
 
 
 def _judge_column(
@@ -162,13 +162,13 @@ def count_cells(features: tuple[Feature, ...], table: ReadTable) -> dict[str, di
         special, numbers = column.special(feature), None
         if feature.lower is not None or feature.upper is not None:
             numbers = np.where(special, np.nan, _numbers(feature, column))
-        found = {
+        of_column = {
             "missing": int(column.missing.sum()),
             "special": int(special.sum()),
             "outside": 0 if numbers is None else int(_outside(feature, numbers, column.dtype).sum()),
         }
-        if any(found.values()):
-            counts[feature.name] = {what: n_cells for what, n_cells in found.items() if n_cells}
+        if any(of_column.values()):
+            counts[feature.name] = {what: n_cells for what, n_cells in of_column.items() if n_cells}
     return counts
 
 

@@ -1,4 +1,4 @@
-"""Whether given options obey a schema: one option, one column, one rule at a time, in raw units.
+"""Judgement of given options by a schema: one option, one column, one rule at a time, in raw units.
 
 Written for being read, and on purpose with nothing in common with the arrays that the search for options works on:
 it is the judge of what that search delivers. Nothing here is rounded: whole numbers are whole numbers, and decimals are
@@ -90,26 +90,6 @@ def rows_of(table: "pd.DataFrame") -> Iterator[Row]:
     columns = {name: entries_of(table[name]) for name in table}
     for i in range(len(table)):
         yield {name: column[i] for name, column in columns.items()}
-
-
-def violations_of(
-    features: tuple[Feature, ...], rules: tuple[LinearRule, ...], max_changes: int | None, origin: Row, option: Row
-) -> list[Violation]:
-    """Say in what an option breaks the schema, for an applicant who is now at `origin`.
-
-    `verdicts.violations_of_each` says the same of many options at once.
-    """
-    found = []
-    changed = []
-    for feature in features:
-        own, new = origin[feature.name], option[feature.name]
-        if not is_unchanged(feature, own, new):
-            changed.append(feature.heading)
-        found += column_violations(feature, own, new)
-    by_name = {feature.name: feature for feature in features}
-    for rule in rules:
-        found += rule_violations(rule, by_name, option)
-    return found + change_violations(changed, max_changes)
 
 
 def change_violations(changed: list[str], max_changes: int | None) -> list[Violation]:

@@ -1,1 +1,1 @@
-"""What a cell of a table is: read, cast, written, packed."""
+"""Cells of tables: read, cast, written, packed."""

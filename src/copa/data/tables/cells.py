@@ -26,7 +26,7 @@ def cells_of(column: "pd.Series[Any] | pd.Index[Any] | ExtensionArray") -> list[
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a cell holds nothing: None, NaN, NA or NaT."""
+    """Return whether a cell holds nothing: None, NaN, NA or NaT."""
     import pandas as pd
 
     return bool(pd.api.types.is_scalar(value) and pd.isna(value))
@@ -147,8 +147,8 @@ class ValueIndex:
         text = text_of(value)
         if text is None:
             return -1
-        found = self._exact.get(value)
-        return self._text.get(text, -1) if found is None else found
+        exact = self._exact.get(value)
+        return self._text.get(text, -1) if exact is None else exact
 
 
 MOST_DIGITS = 9  # significant digits of a step

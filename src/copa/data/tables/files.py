@@ -99,11 +99,11 @@ class NamedColumns:
         return places[0]
 
     def has(self, name: str) -> bool:
-        """Whether there is a column of a name."""
+        """Return whether there is a column of a name."""
         return name in self.names or name in self._given
 
     def number_of(self, name: str) -> str:
-        """How a column is named by its position."""
+        """Name a column by its position."""
         return f"#{self.place(name) + 1}"
 
 
@@ -222,8 +222,8 @@ class ParquetFile(NamedColumns):
             with stage("reading the table", len(self._rows), "rows") as advance:
                 for batch in self._batches([*dict.fromkeys(names)]):
                     alike = {name: batch.schema.get_all_field_indices(name) for name in set(names)}
-                    found = (batch.column(alike[name][rank]) for name, rank in zip(names, ranks, strict=True))
-                    yield [column.to_pylist() for column in found]
+                    arrays = (batch.column(alike[name][rank]) for name, rank in zip(names, ranks, strict=True))
+                    yield [column.to_pylist() for column in arrays]
                     advance(len(batch))
         except pa.ArrowException as error:
             raise DataError(f"{self.path} is damaged: {error}") from error
@@ -303,8 +303,8 @@ def read_table(
 
     readers = [ColumnReader(name, kinds.get(name)) for name in columns]
     _fill(table, readers)
-    found = {reader.name: reader.kind for reader in readers}
-    return pd.DataFrame({reader.name: reader.series(found[reader.name]) for reader in readers}), found
+    all_kinds = {reader.name: reader.kind for reader in readers}
+    return pd.DataFrame({reader.name: reader.series(all_kinds[reader.name]) for reader in readers}), all_kinds
 
 
 def read_applicants(
@@ -454,7 +454,7 @@ def _text_of_file(path: Path) -> str:
 
 
 def begins_formula(text: str) -> bool:
-    """Whether a spreadsheet might run this text; a plain number, such as -5, is none."""
+    """Return whether a spreadsheet might run this text; a plain number, such as -5, is none."""
     return _FORMULA.match(text) is not None and _NUMBER.fullmatch(text) is None
 
 
@@ -480,7 +480,7 @@ def unquoted_table(table: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def is_own_table(table: "pd.DataFrame") -> bool:
-    """Whether a table of options is one that COPA wrote."""
+    """Return whether a table of options is one that COPA wrote."""
     return set(table.columns) >= OWN_COLUMNS
 
 

@@ -18,7 +18,7 @@ KINDS = "pandas, polars or pyarrow"
 
 
 def is_table(value: Any) -> bool:
-    """Whether a value is a table that `as_pandas` reads."""
+    """Return whether a value is a table that `as_pandas` reads."""
     return backend_of(value) is not None
 
 

@@ -29,15 +29,15 @@ def pack_entries(values: Iterable[Any], what: str) -> tuple[npt.NDArray[np.int32
     """Return which of the distinct values each one is, and these as JSON; 1, 1.0 and true are distinct."""
     codes: dict[Any, int] = {}
     distinct: list[Any] = []
-    found = []
+    positions = []
     for value in values:
         entry = value if type(value) is str else pack_entry(value, what)
         key = value if type(value) is str else (json.dumps(entry),)  # a tuple is no text
         if key not in codes:
             codes[key] = len(distinct)
             distinct.append(entry)
-        found.append(codes[key])
-    return np.array(found, dtype=np.int32), distinct
+        positions.append(codes[key])
+    return np.array(positions, dtype=np.int32), distinct
 
 
 def pack_entry(value: Any, what: str) -> Any:  # noqa: PLR0911 - a line per type reads better than a table

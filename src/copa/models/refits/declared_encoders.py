@@ -53,7 +53,7 @@ class Line:
 
 
 class Scalings(NamedTuple):
-    """What encoders fitted to K subsets make of today's encoded columns.
+    """Today's encoded columns, as encoders fitted to K subsets scale and shift them.
 
     Attributes
     ----------
@@ -124,14 +124,14 @@ class DeclaredEncoder:
 
     def scalings(self, subsets: Subsets) -> Scalings:
         """Say what encoders fitted to subsets of the rows make of the columns."""
-        parts = [(k, *found) for k in range(len(subsets)) if (found := self._scaling(subsets.rows(k))) is not None]
+        parts = [(k, *scaling) for k in range(len(subsets)) if (scaling := self._scaling(subsets.rows(k))) is not None]
         known = np.array([k for k, _, _ in parts], dtype=np.int64)
         divisors = np.array([divisor for _, divisor, _ in parts]).reshape(len(parts), len(self.lines))
         shifts = np.array([shift for _, _, shift in parts]).reshape(len(parts), len(self.filled))
         return Scalings(known, divisors, shifts)
 
     def _keeps_columns(self, rows: Indices) -> bool:
-        """Whether encoders of categories, fitted to some rows, have today's columns."""
+        """Return whether encoders of categories, fitted to some rows, have today's columns."""
         if any(np.unique(codes[rows]).size <= codes.max() for codes in self.needed):
             return False
         return all(_mode(codes[rows]) == _mode(codes) for codes in self.modes)
@@ -184,10 +184,10 @@ class DeclaredEncoder:
         if kind is ColumnTransformer:
             return self._side_by_side(step, lines)
         if kind is Pipeline:
-            found: list[Line] | None = lines
+            inner_lines: list[Line] | None = lines
             for _, inner in step.steps:
-                found = None if found is None else self._through(inner, found)
-            return found
+                inner_lines = None if inner_lines is None else self._through(inner, inner_lines)
+            return inner_lines
         if kind is SimpleImputer:
             return self._imputed(step, lines)
         if kind in (OneHotEncoder, OrdinalEncoder):
@@ -293,7 +293,7 @@ def _codes(column: "pd.Series[Any]", *, missing: bool = False) -> Indices | None
 
 
 def _scales_of(step: Any) -> list[tuple[Callable[[Array], float] | None, float]] | None:
-    """What a scaler divides each of today's encoded columns by when it is fitted again, and what if that is 0."""
+    """Functions by which a scaler that is fitted again divides each encoded column, and what stands for 0."""
     from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
     kind, n_columns = type(step), getattr(step, "n_features_in_", 0)

@@ -1,4 +1,4 @@
-"""How far the scores of a model have moved between its versions: the drift that a promise must survive."""
+"""Drift: the moves of scores between versions of a model, which a promise must survive."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ QUANTILE = 0.95  # of the rows of one retraining; an observed distance, and noth
 
 @dataclass(frozen=True, eq=False)
 class Drift:
-    """How far scores have moved over 1, 2, ... H retrainings, in standard deviations of retraining.
+    """Moves of scores over 1, 2, ... H retrainings, in standard deviations of retraining.
 
     Rows of one retraining move together. A move is therefore one number for a pair of versions: the distance that 95 %
     of the rows do not exceed.
@@ -128,7 +128,7 @@ class Drift:
 
 @dataclass(frozen=True, eq=False)
 class Past:
-    """What a history has shown, and what the radius is without it: all that another horizon needs.
+    """The drift that a history shows, and the radius without it: all that another horizon needs.
 
     Attributes
     ----------

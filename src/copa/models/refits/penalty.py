@@ -86,7 +86,7 @@ def _kept(part: Any, name: str, value: Any, share: float) -> Any:
 
 
 def _factor(part: Any, name: str, share: float) -> float | None:
-    """What a setting of a part is multiplied by; None for one that does not depend on the number of rows."""
+    """Factor for a setting of a part; None for one that does not depend on the number of rows."""
     kinds = {kind.__name__ for kind in type(part).__mro__}
     if name in ("C", "Cs"):
         bounds_steps = not kinds.isdisjoint(STEP_LENGTHS)

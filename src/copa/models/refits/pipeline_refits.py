@@ -53,7 +53,7 @@ class Matches:
 
     @property
     def complete(self) -> bool:
-        """Whether all columns are constants or columns of today's, each at most once."""
+        """Return whether all columns are constants or columns of today's, each at most once."""
         used = self.place[self.place >= 0]
         return bool((self.place > -2).all()) and np.unique(used).size == used.size
 
@@ -104,13 +104,14 @@ class Coordinates:
             same = np.flatnonzero(alike[:, q])
             place[q] = same[np.argmax(2 * (correlation[same, q] > 0.0) + free[same])]
             free[place[q]] = False
-        found = np.flatnonzero(place >= 0)
+        matched = np.flatnonzero(place >= 0)
         slope, offset = np.zeros(place.size), np.where(place == -1, other_mean, 0.0)
-        own = place[found]
-        slope[found] = np.sign(correlation[own, found]) * other_spread[found] / spread[own]
-        offset[found] = other_mean[found] - slope[found] * mean[own]
-        remains = np.abs(offset[found] + slope[found] * self.encoded[:, 1 + own] - encoding[:, found]).max(axis=0)
-        place[found[remains > REPRODUCED * np.abs(encoding[:, found]).max(axis=0)]] = -2
+        today_of = place[matched]
+        slope[matched] = np.sign(correlation[today_of, matched]) * other_spread[matched] / spread[today_of]
+        offset[matched] = other_mean[matched] - slope[matched] * mean[today_of]
+        affine = offset[matched] + slope[matched] * self.encoded[:, 1 + today_of]
+        remains = np.abs(affine - encoding[:, matched]).max(axis=0)
+        place[matched[remains > REPRODUCED * np.abs(encoding[:, matched]).max(axis=0)]] = -2
         return Matches(place, slope, offset)
 
     def express(self, encoding: Array, theta: Array) -> tuple[Array, bool]:
@@ -136,8 +137,8 @@ class Coordinates:
         expressed = np.zeros(self.encoded.shape[1])
         known = matches.place >= -1
         expressed[0] = theta[0] + weights[known] @ matches.offset[known]
-        found = matches.place >= 0
-        np.add.at(expressed, 1 + matches.place[found], weights[found] * matches.slope[found])
+        matched = matches.place >= 0
+        np.add.at(expressed, 1 + matches.place[matched], weights[matched] * matches.slope[matched])
         if known.all():
             return expressed, True
         scores = encoding[:, ~known] @ weights[~known]
@@ -195,7 +196,7 @@ class KeptBins(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> Any:
-        """What the fitted transformer makes of rows."""
+        """Transform rows as the fitted transformer does."""
         return self.transformer.transform(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
@@ -205,7 +206,7 @@ class KeptBins(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 @dataclass(frozen=True, eq=False)
 class PipelineRefits:
-    """What refits of a pipeline need: the pipeline, not fitted, its training rows, and today's encoding of them.
+    """Input of the refits of a pipeline: the pipeline, not fitted, its training rows, and today's encoding of them.
 
     Attributes
     ----------
@@ -319,9 +320,9 @@ class PipelineRefits:
         fitted: Refitted = []
         if some.size > 0:
             with stage("refitting the model", some.size, "refits") as advance:
-                for found in _refit_chunks(self, chunks(), n_jobs):
-                    fitted += found
-                    advance(len(found))
+                for refits in _refit_chunks(self, chunks(), n_jobs):
+                    fitted += refits
+                    advance(len(refits))
         thetas = np.array([theta for theta, _ in fitted]).reshape(some.size, self.coordinates.encoded.shape[1])
         return thetas, all(exact for _, exact in fitted)
 

@@ -243,7 +243,7 @@ class _LevelRows:
         self.few = np.array([feature.index.position(value) for value in feature.support])
 
     def own_directions(self, code: int) -> tuple[Array, Array]:
-        """What rows with a level have that those with well-known ones lack, (B, D), and squared lengths, (B,)."""
+        """Parts of rows with a level that those with well-known ones lack, (B, D), and their squared lengths, (B,)."""
         known = self._known(code)
         bases = _spread_out(known)
         if len(bases) == 0:

@@ -193,7 +193,7 @@ def _fit_together(
 
 
 def can_batch(model: LinearModel, X: "pd.DataFrame | None" = None, *, encoded: Array | None = None) -> bool:
-    """Whether refits of a model are fitted together, which costs about a millisecond each.
+    """Return whether refits of a model are fitted together, which costs about a millisecond each.
 
     Parameters
     ----------

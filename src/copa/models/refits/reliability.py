@@ -1,4 +1,4 @@
-"""How much of the score of a chosen row is left when another sample judges it."""
+"""Reliability: the share of a chosen row's score that is left when another sample judges it."""
 
 from statistics import NormalDist
 from typing import Any
@@ -44,7 +44,7 @@ def reliability(chosen_by: Any, asked: Any) -> float:
 
 
 def confidence_radius(confidence: float, b: float) -> float:
-    """How far the mean of the next score may be from b times today's, in standard deviations of retraining.
+    """Farthest that the mean of the next score may be from b times today's, in standard deviations of retraining.
 
     Today's data are one sample: with this confidence they put a score off by no more than the normal quantile of
     (1 + confidence) / 2, in either direction, times the root of the reliability. One direction alone would do for one

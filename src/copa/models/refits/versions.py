@@ -131,7 +131,7 @@ def scores_of(model: Model, rows: "pd.DataFrame") -> Array:
 
 
 def _unit(model: Model) -> str:
-    """What the scores of a model are."""
+    """Say what the scores of a model are."""
     if not isinstance(model, LinearModel):
         return LOG_ODDS
     if hasattr(model.classifier, "predict_proba") and not is_calibrated(model.classifier):

@@ -6,7 +6,19 @@ import pytest
 
 from copa import InvalidInputError
 from copa.data.schema import Feature, FeatureSchema
-from copa.data.schema.violations import rows_of, violations_of
+from copa.data.schema.violations import change_violations, column_violations, is_unchanged, rows_of, rule_violations
+
+
+def violations_of(schema, origin, option):
+    """What breaks a schema, of one option and one cell after another."""
+    features, violations = {feature.name: feature for feature in schema.features}, []
+    cells = [(feature, origin[name], option[name]) for name, feature in features.items()]
+    for feature, own, new in cells:
+        violations += column_violations(feature, own, new)
+    for rule in schema.rules:
+        violations += rule_violations(rule, features, option)
+    changed = [feature.heading for feature, own, new in cells if not is_unchanged(feature, own, new)]
+    return violations + change_violations(changed, schema.max_changes)
 
 
 def one(feature, own, new, **schema):
@@ -357,8 +369,8 @@ def test_columns_of_numbers_are_judged_by_the_words_of_each_row(feature, dtype):
     elif dtype.startswith("float"):
         raw[:, ::50] = [[np.nan], [np.inf]]
     own, new = (pd.DataFrame({"x": pd.Series(cells).astype(dtype)}) for cells in raw)
-    judged = [violations_of((feature,), (), None, a, b) for a, b in zip(rows_of(own), rows_of(new), strict=True)]
     schema = FeatureSchema([feature])
+    judged = [violations_of(schema, a, b) for a, b in zip(rows_of(own), rows_of(new), strict=True)]
     assert schema.find_violations(own, new) == judged
     assert schema.obeys(own, new).tolist() == [not found for found in judged]
 
@@ -378,7 +390,7 @@ def test_rules_and_the_number_of_changes_are_told_of_many_rows_as_of_one():
         for _ in range(2)
     )
     rows = zip(rows_of(own), rows_of(new), strict=True)
-    assert schema.find_violations(own, new) == [violations_of(features, schema.rules, 1, a, b) for a, b in rows]
+    assert schema.find_violations(own, new) == [violations_of(schema, a, b) for a, b in rows]
 
 
 def test_options_of_several_applicants_are_judged_by_whose_they_are():
