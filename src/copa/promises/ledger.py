@@ -14,6 +14,7 @@ from copa.exceptions import FragilePlanWarning, InvalidInputError, MissingPackag
 from copa.plans import PlanBatch
 from copa.promises.days import read_day, read_past_day
 from copa.promises.deciding_model import model_and_threshold
+from copa.promises.outstanding import Stated
 from copa.promises.promised_rows import concat_facts
 from copa.promises.record import n_fragile, promises_of, read_columns, read_text, terms_of
 from copa.promises.redeem import (
@@ -360,6 +361,24 @@ class Ledger:
             missing cells.
         """
         return concat_facts(self.blocks(status, as_of, model_version=model_version))
+
+    def stated(self, as_of: Any = None, model_version: str | None = None) -> Stated:
+        """Return the labels, thresholds and tables that the open promises state.
+
+        Parameters
+        ----------
+        as_of, model_version : object
+            See `promises`.
+
+        Returns
+        -------
+        Stated
+        """
+        from copa.promises._storage.queries import read_stated
+
+        day = read_day(as_of)
+        with self._database.reading() as connection:
+            return read_stated(connection, day, model_version)
 
     def counts(self, as_of: Any = None) -> dict[str, int]:
         """Count the promises of each status, without reading them.

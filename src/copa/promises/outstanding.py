@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from copa._core.words import counted, listed, shown
 from copa.exceptions import InvalidInputError
 from copa.models.decisions import match_label
+from copa.plans import PlanBatch
 from copa.promises.promised_rows import OPEN, PromisedRows, promised_rows, split_facts
 
 if TYPE_CHECKING:
@@ -161,32 +162,9 @@ class Outstanding:
 
 def _stated(promises: Any, as_of: date, model_version: str | None) -> Stated:
     """Return the facts that a ledger, a batch or rows state."""
-    database = getattr(promises, "_database", None)
-    if database is not None:
-        return _of_ledger(database, as_of, model_version)
-    basis = getattr(promises, "basis", None)
-    if basis is not None:
-        return Stated((basis.favourable,), (basis.threshold,))
-    label = getattr(promises, "favourable", None)
-    return Stated() if label is None or callable(label) or hasattr(promises, "columns") else Stated((label,))
-
-
-def _of_ledger(database: Any, as_of: date, model_version: str | None) -> Stated:
-    """Return the facts in the terms of the promises that are outstanding in a ledger."""
-    from copa.data.tables.packing import unpack_entry
-    from copa.promises._storage.queries import open_terms, read_layout
-
-    with database.reading() as connection:
-        terms = open_terms(connection, as_of, model_version)
-        layouts = {place: read_layout(connection, place) for place in {shared["layout"] for shared in terms}}
-    columns = {place: tuple(str(name) for name in layout.columns) for place, layout in layouts.items()}
-    labels: list[Any] = []
-    for shared in terms:
-        label = unpack_entry(shared["favourable"])
-        if match_label(label, labels) is None:
-            labels.append(label)
-    return Stated(
-        tuple(labels),
-        tuple(dict.fromkeys(shared["threshold"] for shared in terms)),
-        tuple(dict.fromkeys((shared["model_version"], columns[shared["layout"]]) for shared in terms)),
-    )
+    if isinstance(promises, PlanBatch):
+        return Stated((promises.basis.favourable,), (promises.basis.threshold,))
+    if isinstance(promises, PromisedRows):
+        return Stated() if promises.favourable is None else Stated((promises.favourable,))
+    of_ledger = getattr(promises, "stated", None)
+    return of_ledger(as_of, model_version) if callable(of_ledger) else Stated()

@@ -9,7 +9,9 @@ import sqlalchemy as sa
 
 from copa._core.threads import stop_if_interrupted
 from copa._core.words import shown
+from copa.data.tables.packing import unpack_entry
 from copa.exceptions import InvalidInputError
+from copa.models.decisions import match_label
 from copa.promises._storage.layouts import unpack_cells, unpack_layout
 from copa.promises._storage.tables import (
     ALL,
@@ -23,6 +25,7 @@ from copa.promises._storage.tables import (
     personal,
     terms,
 )
+from copa.promises.outstanding import Stated
 from copa.promises.promised_rows import PROMISE, join_facts
 from copa.promises.redeem import Promise
 
@@ -175,18 +178,29 @@ def read_terms(connection: sa.Connection) -> dict[int, dict[str, Any]]:
     }
 
 
-def open_terms(connection: sa.Connection, as_of: date, model_version: str | None) -> list[dict[str, Any]]:
-    """Return the terms of the promises that are open on a day."""
+def read_stated(connection: sa.Connection, as_of: date, model_version: str | None) -> Stated:
+    """Return the facts that promises which are open on a day state in their terms."""
     all_terms = {
         number: shared
         for number, shared in read_terms(connection).items()
         if shared["made"] <= as_of <= shared["valid_until"] and model_version in (None, shared["model_version"])
     }
     if len({(str(shared["favourable"]), shared["threshold"], shared["layout"]) for shared in all_terms.values()}) > 1:
+        # Terms that differ may belong to promises that an event has ended: only those of open ones count.
         query = with_status(promises_query(), OPEN, as_of).with_only_columns(events.c.terms).distinct()
         used = set(connection.scalars(query))
         all_terms = {number: shared for number, shared in all_terms.items() if number in used}
-    return list(all_terms.values())
+    labels: list[Any] = []
+    for shared in all_terms.values():
+        label = unpack_entry(shared["favourable"])
+        labels += [label] if match_label(label, labels) is None else []
+    layouts_used = {place: read_layout(connection, place) for place in {one["layout"] for one in all_terms.values()}}
+    columns = {place: tuple(str(name) for name in layout.columns) for place, layout in layouts_used.items()}
+    return Stated(
+        tuple(labels),
+        tuple(dict.fromkeys(shared["threshold"] for shared in all_terms.values())),
+        tuple(dict.fromkeys((shared["model_version"], columns[shared["layout"]]) for shared in all_terms.values())),
+    )
 
 
 def _as_table(rows: Any, all_terms: dict[int, dict[str, Any]], layout: "pd.DataFrame", as_of: date) -> "pd.DataFrame":
