@@ -30,6 +30,12 @@ class Stated:
         Thresholds at which the model accepted, each once; None stands for its own `predict`.
     tables : tuple of tuple of str and tuple of str
         Of a ledger, each model version with the columns of its rows.
+
+    Examples
+    --------
+    >>> from copa.promises.outstanding import Stated
+    >>> Stated(labels=("good",), thresholds=(0.6,)).labels
+    ('good',)
     """
 
     labels: tuple[Any, ...] = ()
