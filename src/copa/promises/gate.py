@@ -46,31 +46,31 @@ def gate(  # noqa: PLR0913 - what a candidate is judged by, all but the first tw
     Parameters
     ----------
     candidate : object
-        Fitted classifier or pipeline; its own `predict` decides, at its own threshold. A fitted planner stands for its
-        model, and decides at the planner's threshold.
+        Fitted classifier or pipeline, which decides by its own `predict`. A fitted planner stands for its model, which
+        decides at the planner's threshold.
     ledger : Ledger, PlanBatch or DataFrame
         The promises. A ledger is read in blocks, so that its rows may be larger than memory; each option of a batch
         counts as a promise; a table holds promised rows, or facts and rows as `Ledger.promises` returns them.
     max_broken : int, float or str
-        Most promises that the candidate may break: a whole number of them, or a share such as 0.02 or "2%". By default
+        Promises that the candidate may break: a whole number of them, or a share such as 0.02 or "2%". By default
         none, however many the guarantees would let later models break on average.
     reference : DataFrame, optional
-        Other rows, such as last month's applicants: who among them gains and who loses. What is typical of them is
-        also what the columns of a broken promise are compared with; without them, what is typical of the promises.
+        Other rows, such as last month's applicants, to count who among them gains and who loses. Their typical values
+        are also what the columns of a broken promise are compared with; without them, those of the promises.
     current : object, optional
-        The model in force, or the fitted planner that plans with it, which decides at the planner's threshold: the
-        candidate is compared with it.
+        The model in force, with which the candidate is compared; or the fitted planner that plans with it, which
+        decides at the planner's threshold.
     groups : sequence of str
-        Columns of the promised rows by which promises are counted too; those with many numbers in quarters.
+        Columns of the promised rows by which promises are counted too; columns of many numbers are cut into quarters.
     favourable : object, optional
-        The label that was promised; None where the ledger, the batch or the planner in force say it, or labels are
-        true and false. They must not contradict each other.
+        The label that was promised; None where the ledger, the batch or the planner in force state it, or where labels
+        are true and false. They must not contradict each other.
     threshold : float, optional
-        Probability of the favourable label from which on all models accept; None for what their `predict` says, or
-        the threshold of a planner. Where promises were made at another one, the report says so.
+        Probability of the favourable label from which on all models accept; None for their own `predict`, or the
+        threshold of a planner. Where promises were made at another one, the report says so.
     as_of : date or str, optional
         Day on which the promises are outstanding, in UTC; None is today. A promise counts unless it was made later, its
-        last day has passed, or its status says that it has ended: one of an unknown status counts.
+        last day has passed, or its status is one that has ended; a promise of unknown status counts.
     model_version : str, optional
         Try only promises made with this version of the model, such as those of one table of a ledger with several.
     progress : bool, optional

@@ -59,7 +59,7 @@ def keep(  # noqa: PLR0913 - three of them few will need
     threshold: float | None = None,
     model_version: str | None = None,
 ) -> KeptModel:
-    """Fit a model of the same kind that accepts the promised rows, and say what that costs.
+    """Fit a model of the same kind that accepts the promised rows, and report the price.
 
     A logistic regression with an L2 penalty or none, alone or at the end of a pipeline, gets the parameters of the
     least objective among all that keep the promises (`KeptModel.solution` proves it). Its encoders are fitted as the
@@ -70,38 +70,38 @@ def keep(  # noqa: PLR0913 - three of them few will need
     Parameters
     ----------
     estimator : object
-        Classifier or pipeline of two classes. It stays as it is. If it is fitted, its fit to `X` and `y` is the
-        candidate, and comes back itself if it breaks no more promises than it may; a model of other data only says what
-        is to be fitted. Of a LogisticRegressionCV the refit chooses the penalty, and keeps it.
+        Classifier or pipeline of two classes. It stays as it is. If it is fitted to `X` and `y`, it is the candidate,
+        and comes back itself if it breaks no more promises than it may; a model fitted to other data only says what is
+        to be fitted. Of a LogisticRegressionCV the plain refit chooses the penalty, which then stays.
     X : DataFrame or array_like of shape (n, number of columns)
         Training rows of the new model.
     y : array_like of shape (n,)
         Their labels.
     promises : Ledger, PlanBatch or DataFrame
-        What was promised: the open promises of a ledger, the options of a batch, or a table of rows, with the facts of
-        their promises or without.
+        The open promises of a ledger, the options of a batch, or a table of promised rows, with or without the facts of
+        their promises.
     max_broken : int, float or str
-        Promises that may be broken: a whole number of them, or a share such as 0.02 or "2%". Of a logistic regression,
-        the promise of the highest multiplier is released first, and then the next of those that remain; this is a
-        heuristic, which finds low prices and not always the lowest.
+        Promises that may be broken: a whole number of them, or a share such as 0.02 or "2%". A logistic regression
+        first releases the promise of the highest multiplier, and then the next of those that remain: a heuristic, which
+        finds low prices and not always the lowest.
     margin : float
         Least score of a promised row: log-odds, or the value of the decision function. A promise with a score of just
         zero would be at the mercy of rounding. At a threshold it counts beyond that.
     favourable : object, optional
-        The label that was promised; None for that of the promises, and of true and false for true. It must not
+        The label that was promised; None for the one that the promises state, or true of true and false. It must not
         contradict the promises.
     sample_weight : array_like of shape (n,), optional
-        Weights of the training rows, for the last step.
+        Weights of the training rows in the fit of the last step.
     as_of : object, optional
-        A date in UTC, or its text such as 2026-11-18; None for today. Promises that were made later, are valid until an
-        earlier date or have a status that says that they ended are left out; those of an unknown status are kept.
+        Day on which the promises are outstanding, in UTC, as in `gate`; None is today. Promises of unknown status are
+        kept.
     held_out : tuple, optional
-        X and y to measure both models on. None for five folds of the training rows: both are fitted to four of them and
-        measured on the fifth in turn (beyond 20,000 rows, on one).
+        X and y on which both models are measured. None for five folds of the training rows: both are fitted to four of
+        them and measured on the fifth in turn (beyond 20,000 rows, on one).
     threshold : float, optional
         Probability of the favourable label from which on the new model will accept; of a classifier without
-        probabilities, a value of its decision function. None for the threshold that a ledger or a batch states, and
-        what `predict` says where nothing is stated.
+        probabilities, a value of its decision function. None for the threshold that a ledger or a batch states, or else
+        the model's own `predict`.
     model_version : str, optional
         Keep only promises made with this version of the model, such as those of one table of a ledger with several.
 

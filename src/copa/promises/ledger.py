@@ -124,14 +124,14 @@ class Ledger:
             A URL of PostgreSQL, such as "postgresql://user:password@host/name", of SQLite, such as
             "sqlite:///promises.db", or the path of an SQLite file.
         create : bool
-            Make a new ledger where there is none; without, a URL with a typing error makes none.
+            Make a new ledger where there is none. By default a mistyped URL is an error.
 
         Raises
         ------
         InvalidInputError
             If the URL cannot be read, or there is no ledger and none is to be made.
         DataError
-            If the database cannot be reached, is none of a ledger, is damaged, or is of another version.
+            If the database cannot be reached, holds something else, is damaged, or is of another version.
         MissingPackageError
             If the packages are not installed: `pip install 'copa-recourse[ledger]'`.
         """
@@ -171,7 +171,7 @@ class Ledger:
     ) -> list[str]:
         """Record options as promises, all of them or none.
 
-        Options of plans with the status "ok" can be promised, those that today's model accepts. What is recorded
+        An option can be promised if its plan has the status "ok" and today's model accepts it. A promise that is there
         already, with the same dates, is not recorded again. Options of fragile plans do not reach the guarantee that
         was asked for: they are left out, with a `FragilePlanWarning` that says how many.
 
@@ -180,15 +180,15 @@ class Ledger:
         batch : PlanBatch
             Plans that were handed out.
         model_version : str
-            What you call the model.
+            Your name for the model.
         valid_for : str, timedelta or date
-            How long the promises are valid, such as "12 months", or their last day.
+            Span for which the promises are valid, such as "12 months", or their last day.
         made : date or str, optional
             Day on which they were made; default: today, in UTC. Give it where recording may be repeated on another
             day: a promise of another day is another promise.
         model : object, optional
-            The model or the planner, for its fingerprint; without, the fingerprint is that of what the plans know of
-            the model.
+            The model or the planner, for its fingerprint; without it, the fingerprint is that of the facts that the
+            plans rest on.
         options : int, sequence of int or Mapping, optional
             Numbers of the options to promise, for all applicants, or by applicant; default: all.
         include_fragile : bool
@@ -196,7 +196,7 @@ class Ledger:
         may_differ : sequence of str
             Columns in which a person's row may later differ from the promised one, such as an age.
         recorded_by : str, optional
-            Who records them; default: the user of this process.
+            Name of the person who records them; default: the user of this process.
 
         Returns
         -------
@@ -237,7 +237,7 @@ class Ledger:
         as_of: Any = None,
         recorded_by: str | None = None,
     ) -> Redemption:
-        """Say whether a person's row fulfils a promise, and what the model answers; both are recorded.
+        """Judge and record the return of a person: whether the row fulfils the promise, and the model's answer.
 
         A row that does not fulfil the promise leaves it open. One that does ends it: kept if the model accepts the row,
         broken if not.
@@ -245,15 +245,15 @@ class Ledger:
         Parameters
         ----------
         promise_id : str
-            Id of the promise; or the applicant, of whose open promises the one is taken that the row fulfils.
+            Id of the promise; or the applicant, for the open promise to this person that the row fulfils.
         row : DataFrame of one row, Series or Mapping
             The person as of today, in the columns of the promised row.
         model : object
-            Today's model, which is asked by its own `predict`; or a planner, whose model accepts at its threshold.
+            Today's model, which decides by its own `predict`; or a planner, whose model accepts at its threshold.
         decision : {"honour", "refuse"}, optional
-            What is decided if the promise is broken; `decide` can say it later.
+            Decision if the promise is broken; `decide` can record it later.
         reason : str
-            Why; a refusal needs one.
+            Reason of the decision; a refusal needs one.
         may_differ : sequence of str
             Columns that may differ from the promised row, beside those named when it was recorded.
         threshold : float, optional
@@ -262,7 +262,7 @@ class Ledger:
         as_of : date or str, optional
             Day of the return, not later than today; default: today, in UTC.
         recorded_by : str, optional
-            Who records it; default: the user of this process.
+            Name of the person who records it; default: the user of this process.
 
         Returns
         -------
@@ -295,7 +295,7 @@ class Ledger:
         return redemption
 
     def decide(self, promise_id: str, decision: str, reason: str = "", *, recorded_by: str | None = None) -> None:
-        """Record what was decided of a broken promise.
+        """Record the decision on a broken promise.
 
         Parameters
         ----------
@@ -304,9 +304,9 @@ class Ledger:
         decision : {"honour", "refuse"}
             Whether it is honoured although the model does not accept the person.
         reason : str
-            Why; a refusal needs one.
+            Reason of the decision; a refusal needs one.
         recorded_by : str, optional
-            Who records it; default: the user of this process.
+            Name of the person who records it; default: the user of this process.
         """
         from copa.promises._storage.chain import decide
 
@@ -315,7 +315,7 @@ class Ledger:
             decide(writer, read_reference(promise_id), str(word), why)
 
     def waive(self, promise_id: str, reason: str = "", *, recorded_by: str | None = None) -> None:
-        """Record that a promise binds no more: the person gave it up, or another one takes its place.
+        """End a promise that binds no more, because the person gave it up or another one takes its place.
 
         Parameters
         ----------
@@ -324,7 +324,7 @@ class Ledger:
         reason : str
             Why.
         recorded_by : str, optional
-            Who records it; default: the user of this process.
+            Name of the person who records it; default: the user of this process.
         """
         from copa.promises._storage.chain import waive
 
@@ -347,9 +347,10 @@ class Ledger:
         Parameters
         ----------
         status : {"open", "kept", "broken", "expired", "waived", "all"}
-            Which ones, of those made by the day `as_of`. A promise that is open after its last day counts as expired.
+            Status of the promises to return, of those made by the day `as_of`. An open promise expires after its last
+            day.
         as_of : date or str, optional
-            The day on which to ask what is open and what is expired; default: today, in UTC.
+            Day of the status; default: today, in UTC.
         model_version : str, optional
             Only promises that were made with this model, by the name it has in `record`; default: all.
 
@@ -386,8 +387,7 @@ class Ledger:
         Parameters
         ----------
         as_of : date or str, optional
-            The day on which to ask what is open and what is expired; default: today, in UTC. Promises of a later day
-            are not counted.
+            Day of the status; default: today, in UTC. Promises of a later day are not counted.
 
         Returns
         -------
@@ -409,14 +409,14 @@ class Ledger:
         *,
         model_version: str | None = None,
     ) -> Iterator["pd.DataFrame"]:
-        """Yield what `promises` returns in parts, so that millions fit in memory.
+        """Yield the table of `promises` in parts, so that millions fit in memory.
 
         Parameters
         ----------
         status, as_of, model_version
             See `promises`.
         size : int
-            Most promises of a part. Rows of different columns or dtypes come in parts of their own.
+            Promises in a part at most. Rows of different columns or dtypes come in parts of their own.
         applicant : str, optional
             Only promises to this person; default: to anyone.
 
@@ -439,15 +439,15 @@ class Ledger:
         return read()
 
     def verify(self, expect: str | None = None) -> LedgerCheck:
-        """Find any event that was changed, removed or put in another order, and anything beside the events too.
+        """Find any event that was changed, removed or reordered, and any change beside the events.
 
-        All is read in one snapshot, so that others may write meanwhile.
+        The ledger is read in one snapshot, while others may write.
 
         Parameters
         ----------
         expect : str, optional
-            The `checkpoint` of an earlier check, which was kept elsewhere. Only with one is it read that the last
-            events were removed together with their trace in the head, or that the whole ledger was written anew.
+            The `checkpoint` of an earlier check, kept elsewhere. Only a checkpoint reveals that the last events were
+            removed together with their trace in the head, or that the whole ledger was written anew.
 
         Returns
         -------
@@ -460,8 +460,8 @@ class Ledger:
     def purge(self, before: Any, *, recorded_by: str | None = None) -> int:
         """Delete the personal data of promises that ended before a day; their events and digests stay.
 
-        Deleted are applicants, rows and reasons, with the salts of their digests. Which events are concerned is
-        recorded. Copies and backups of the database are not reached.
+        It deletes applicants, rows and reasons, with the salts of their digests, and records the purge as an event.
+        Copies and backups of the database are not reached.
 
         Parameters
         ----------
@@ -469,7 +469,7 @@ class Ledger:
             Promises that ended before this day, by an event or by their last day; not later than today, so that none
             of them is open.
         recorded_by : str, optional
-            Who records it; default: the user of this process.
+            Name of the person who records it; default: the user of this process.
 
         Returns
         -------
