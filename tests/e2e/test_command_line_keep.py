@@ -7,7 +7,7 @@ import pytest
 from copa.cli.fit import load_model
 from copa.models.storage import pack_model
 from copa.plans import PlanBatch
-from copa.plans.storage import read_parts
+from copa.plans.storage import read_batches
 from e2e.command_runs import SEARCH, copa, fit_bank, json_of, refused, write_bank
 from unit.planner import loans
 
@@ -78,7 +78,7 @@ def test_promises_of_a_model_version_are_kept_at_a_threshold(folder):
 def test_a_bundle_and_the_plans_made_with_it_are_read(folder, tmp_path):
     bundle, plans, proofs = fit_bank(write_bank(tmp_path)), tmp_path / "plans.csv", tmp_path / "proofs.zip"
     copa("plan", bundle, tmp_path / "people.csv", "-o", plans, "--certificates", proofs, *SEARCH)
-    (batch,) = read_parts(PlanBatch, proofs)
+    (batch,) = read_batches(PlanBatch, proofs)
     for promises in (plans, proofs):
         kept = tmp_path / f"{promises.stem}.skops"
         found = json_of("keep", bundle, folder / "new.csv", "--target", "paid", "--promises", promises, "-o", kept)

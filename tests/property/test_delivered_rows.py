@@ -89,7 +89,7 @@ def test_corrected_plans_obey_and_lose_nothing(case, method):
     tables = [plan.options for plan in cheap]
     fixed = asking.correct(tables, case.applicants, method=method, budget=0.5)
     allowed = np.array([len(table) > 0 for table in tables])
-    assert (fixed.lower_after >= fixed.lower_before - 1e-9)[allowed].all()
+    assert (fixed.after.lower >= fixed.before.lower - 1e-9)[allowed].all()
     for i, plan in enumerate(fixed.after):
         found = case.schema.violations(case.applicants.iloc[[i]], plan.options)
         assert found == [[]] * len(tables[i])

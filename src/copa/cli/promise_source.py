@@ -59,7 +59,6 @@ def open_promises(url: str | None, path: Path | None, read: Callable[[Path], Any
     stack : ExitStack
     """
     from copa.plans import PlanBatch
-    from copa.plans.storage import in_parts, read_parts
     from copa.promises import Ledger
 
     address = url or (os.environ.get(VARIABLE) if path is None else None)
@@ -72,7 +71,7 @@ def open_promises(url: str | None, path: Path | None, read: Callable[[Path], Any
         if not path.is_file():
             raise MisuseError(f"the promises {path} do not exist (looked for {path.absolute()})")
         if path.suffix.lower() in SAVED:
-            return PlanBatch.concat([*read_parts(PlanBatch, path)]) if in_parts(path) else PlanBatch.load(path)
+            return PlanBatch.load(path)
         return unquoted_promises(path, read(path))
 
 

@@ -1,7 +1,7 @@
 """`copa promises`: the ledger of what was promised to people."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -15,10 +15,7 @@ from copa.cli.options import AsJson, Delimiter, IncludeFragile, RawCells, requir
 from copa.cli.promise_source import AsOf, By, Create, LedgerUrl, ModelVersion, open_ledger, unquoted_promises
 from copa.data.tables.files import quoted_table, read_options
 from copa.plans import PlanBatch
-from copa.plans.storage import in_parts, read_parts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from copa.plans.storage import read_batches
 
 SHOWN = 20  # promises on the terminal
 SAVED = (".copa", ".zip")
@@ -72,10 +69,11 @@ def record(  # noqa: PLR0913 - the options of the command
         "recorded_by": recorded_by,
     }
     with misuse():
-        require_recordable(_batches(plans), terms)  # a damaged part must not leave half of the file in the ledger
+        # A damaged part must not leave half of the file in the ledger.
+        require_recordable(read_batches(PlanBatch, plans), terms)
     with open_ledger(ledger, create=create) as opened:
         ids, left_out = list[str](), 0
-        for batch in _batches(plans):
+        for batch in read_batches(PlanBatch, plans):
             left_out += 0 if include_fragile else n_fragile(batch)
             taken = batch if include_fragile else batch.select(batch.status != FRAGILE)
             with misuse():
@@ -87,10 +85,6 @@ def record(  # noqa: PLR0913 - the options of the command
     if left_out:
         show(f"{counted(left_out, 'option')} of fragile plans left out; --include-fragile records them.")
     return FINE
-
-
-def _batches(plans: Path) -> "Iterator[PlanBatch]":
-    return read_parts(PlanBatch, plans) if in_parts(plans) else iter([PlanBatch.load(plans)])
 
 
 def _model(path: Path) -> Any:

@@ -19,7 +19,7 @@ from copa.plans.document import (
     check_document,
     claims_of_batch,
 )
-from copa.plans.storage import in_parts, read_parts
+from copa.plans.storage import read_batches
 
 if TYPE_CHECKING:
     from copa.planner.bundle import Bundle
@@ -86,7 +86,7 @@ def _check_json(file: Path, opened: "Bundle | None") -> Findings:
 def _check_plans(file: Path, opened: "Bundle | None") -> Findings:
     """Check saved plans, batch by batch, and against a bundle where there is one."""
     findings = Findings() if opened is None else Findings(digest_only=COVERED_BY_DIGEST)
-    for batch in read_parts(PlanBatch, file) if in_parts(file) else [PlanBatch.load(file)]:
+    for batch in read_batches(PlanBatch, file):
         findings.check(claims_of_batch(batch), len(batch))
         if opened is not None:
             from copa.planner.bundle_checks import bundle_violations

@@ -107,16 +107,6 @@ class CorrectedPlans:
     moved: Array
     left_out: Flags
 
-    @property
-    def lower_before(self) -> Array:
-        """L* of every plan as given, (N,)."""
-        return self.before.lower
-
-    @property
-    def lower_after(self) -> Array:
-        """L* of every plan after the correction, (N,)."""
-        return self.after.lower
-
     def summary(self) -> Any:
         """Return one row per applicant: guarantees before and after, and the mean distance that its options moved."""
         import pandas as pd

@@ -41,7 +41,8 @@ class Delivered:
     options: Options  # the rows that leave
     bounds: ValidityBounds
     ambiguity: AmbiguitySet  # that the bounds hold for
-    reached: Flags  # (N,), where the guarantee asked for holds
+    reached: Flags  # (N,), where the guarantee, or the expected rate, asked for holds
+    best: Array  # (N,), highest guarantee, or expected rate, of the options; 0 without options
     refused: dict[int, list[str]]  # reasons, of applicants with options that were refused
     implausible: Array  # (N,), greatest plausibility of options dropped for want of it; NaN where none was
 
@@ -62,9 +63,9 @@ def deliver(
     """
     if options.model is not strategy.model:
         raise InvalidInputError("options must be evaluated by the model in force; make them with `write_options`")
+    n, ambiguity = len(origins), strategy.ambiguity(request.n_options)
     refused: dict[int, list[str]] = {}
-    implausible = np.full(len(origins), np.nan)
-    ambiguity = strategy.ambiguity(request.n_options)
+    implausible = np.full(n, np.nan)
     if not keep_refused:
         applicants = ReadTable.of(origins)
         allowed = strategy.schema.obeys(applicants, options.rows, options.owner)
@@ -75,12 +76,27 @@ def deliver(
         low = options.plausibility < request.plausibility  # not where it is unknown: then nothing is asked of it
         np.fmax.at(implausible, options.owner[low], options.plausibility[low])
         options = options.take(~low)
-    bounds = bound_plans(ambiguity, options.points, options.owner, len(origins), n_jobs)
+    bounds = bound_plans(ambiguity, options.points, options.owner, n, n_jobs)
     if not keep_refused and request.level is not None and not (bounds.option_lower > 0.0).all():
         options = options.take(bounds.option_lower > 0.0)  # nothing is no promise
-        bounds = bound_plans(ambiguity, options.points, options.owner, len(origins), n_jobs)
-    reached = reaches(strategy, bounds, options, request, n_jobs)
-    return Delivered(options, bounds, ambiguity, reached, refused, implausible)
+        bounds = bound_plans(ambiguity, options.points, options.owner, n, n_jobs)
+    asked, enough = bounds, not strategy.shortage
+    if request.expected:
+        law = strategy.expecting().ambiguity(request.n_options)
+        asked, enough = bound_plans(law, options.points, options.owner, n, n_jobs), True
+    best = np.zeros(n)
+    np.maximum.at(best, options.owner, asked.option_lower)
+    reached = _reaches(asked, options.owner, request) & enough
+    return Delivered(options, bounds, ambiguity, reached, best, refused, implausible)
+
+
+def _reaches(bounds: ValidityBounds, owner: Indices, request: PlanRequest) -> Flags:
+    """Flag the plans with options that reach the probability asked for: each, all or any of them, (N,)."""
+    n = len(bounds.lower)
+    lowest = np.ones(n)
+    np.minimum.at(lowest, owner, bounds.option_lower)
+    value = {"each": lowest, "all": bounds.lower, "any": bounds.any_lower}[request.guarantee_for]
+    return np.asarray((np.bincount(owner, minlength=n) > 0) & (value >= request.guarantee))
 
 
 def _reasons(strategy: Strategy, origins: "pd.DataFrame", refused: Options) -> dict[int, list[str]]:
@@ -98,49 +114,22 @@ def reasons_against(strategy: Strategy, origins: "pd.DataFrame", refused: "pd.Da
     return ["; ".join(words) or REFUSED_BY_MODEL for words in strategy.schema.violations(origins, refused)]
 
 
-def reaches(
-    strategy: Strategy, bounds: ValidityBounds, options: Options, request: PlanRequest, n_jobs: int | None
-) -> Flags:
-    """Flag the plans that reach the guarantee, or the expected rate, that was asked for, (N,)."""
-    if request.expected:
-        law = strategy.expecting()
-        points, n = options.points, len(bounds.lower)
-        expected = bound_plans(law.ambiguity(request.n_options), points, options.owner, n, n_jobs)
-        return guarantee_holds(expected, options.owner, request)
-    return guarantee_holds(bounds, options.owner, request) & (not strategy.shortage)
-
-
-def guarantee_holds(bounds: ValidityBounds, owner: Indices, request: PlanRequest) -> Flags:
-    """Flag the plans with options that reach the guarantee asked for: each, all or any of them, (N,)."""
-    n = len(bounds.lower)
-    lowest = np.ones(n)
-    np.minimum.at(lowest, owner, bounds.option_lower)
-    value = {"each": lowest, "all": bounds.lower, "any": bounds.any_lower}[request.guarantee_for]
-    return np.asarray((np.bincount(owner, minlength=n) > 0) & (value >= request.guarantee))
-
-
-def status_of_each(
+def _status_of_each(
     strategy: Strategy,
     applicants: Applicants,
     found: Found,
     delivered: Delivered,
-    best: Array,
     request: PlanRequest,
     run: Execution,
 ) -> tuple[Texts, Texts]:
-    """Return statuses and messages of applicants for whom a plan was sought.
-
-    `best` (N,) is the highest guarantee, or expected rate, of the options delivered.
-    """
+    """Return statuses and messages of applicants for whom a plan was sought."""
     n, plans = len(applicants), found.plans
     counts = np.bincount(delivered.options.owner, minlength=n)
     n_found = np.bincount(found.options.owner, minlength=n)
     # Not those whose options are accepted today and have no guarantee.
     without = (counts == 0) & np.array([i in delivered.refused or n_found[i] == 0 for i in range(n)], dtype=bool)
     late = plans.outcomes == Outcome.TIMED_OUT
-    plausible = np.fmax(
-        plans.plausible, delivered.implausible
-    )  # of the most plausible row that is not plausible enough
+    plausible = np.fmax(plans.plausible, delivered.implausible)  # of the best row that is not plausible enough
     implausible = (counts == 0) & ~late & ~np.isnan(plausible)
     unreachable = ((plans.outcomes == Outcome.UNREACHABLE) | (~late & without)) & ~implausible
     verdicts = [late, unreachable | implausible, delivered.reached]
@@ -153,9 +142,8 @@ def status_of_each(
     short = (status == OK) & (counts < request.n_options)
     for i in np.flatnonzero(short).tolist():
         kind = "" if np.isnan(plausible[i]) else " plausible"
-        number = (
-            f"1{kind} option was" if counts[i] == 1 else f"{counts[i]}{kind} options that differ in what is done were"
-        )
+        several = f"{counts[i]}{kind} options that differ in what is done were"
+        number = f"1{kind} option was" if counts[i] == 1 else several
         message[i] = f"only {number} found, {request.n_options} were asked for{_refusals(delivered.refused.get(i))}"
     aimless = (status == FRAGILE) & np.isnan(plans.highest)
     message[aimless] = f"the objective asks for no guarantee, and this plan does not reach {request.guarantee:g}"
@@ -167,7 +155,7 @@ def status_of_each(
         levels = np.where(unreachable, -1.0, request.guarantee)[blocked]
         message[blocked] = strategy.explain(applicants.take(blocked), plans.take(blocked), levels, request, run)
         fragile = blocked[(status[blocked] == FRAGILE) & (counts[blocked] > 0)]
-        message[fragile] += [_less_sure(best[i], plans.highest[i], delivered.refused.get(i)) for i in fragile.tolist()]
+        message[fragile] += [_below_highest(delivered, plans.highest[i], i) for i in fragile.tolist()]
     if not request.expected and not strategy.shortage and (status == FRAGILE).any():
         _name_obstacles(delivered.ambiguity, found.options, request, status == FRAGILE, message)
     for i in np.flatnonzero(unreachable).tolist():
@@ -180,13 +168,14 @@ def status_of_each(
     return status, message
 
 
-def _less_sure(best: float, highest: float, refused: list[str] | None) -> str:
+def _below_highest(delivered: Delivered, highest: float, i: int) -> str:
     """Say what the options of a fragile plan reach, where that is less than the highest level found."""
-    if rounded_down(best) == rounded_down(highest):
+    best = rounded_down(delivered.best[i])
+    if best == rounded_down(highest):
         return ""
     return (
-        f". The options of this plan reach {rounded_down(best)} at most, because they are also chosen for little "
-        f"effort and for being different{_refusals(refused)}"
+        f". The options of this plan reach {best} at most, because they are also chosen for little effort and for "
+        f"being different{_refusals(delivered.refused.get(i))}"
     )
 
 
@@ -286,25 +275,15 @@ def plan_block(strategy: Strategy, table: "pd.DataFrame", request: PlanRequest, 
     searched = strategy.expecting() if request.expected else strategy
     found = searched.build(applicants, request, run)
     delivered = deliver(strategy, applicants.origins, found.options, request, run.n_jobs)
-    best = _best_delivered(searched, delivered, request)
-    highest = np.where(found.plans.highest == 0.0, best, found.plans.highest)  # 0: the strategy has left it to us
+    highest = np.where(found.plans.highest == 0.0, delivered.best, found.plans.highest)  # 0: the strategy left it open
     found = replace(found, plans=found.plans._replace(highest=highest))
     rates = strategy.expected_rates(delivered.options, len(applicants), run.n_jobs, found.fidelity)
     intervals = searched.intervals(applicants, delivered.options, request, run)
-    status[declined], message[declined] = status_of_each(searched, applicants, found, delivered, best, request, run)
+    status[declined], message[declined] = _status_of_each(searched, applicants, found, delivered, request, run)
     highest = _spread(np.where(delivered.reached, np.nan, highest), declined, n, np.nan)
     seconds = np.full(n, (perf_counter() - started) / max(n, 1))
     verdicts = (status, message, highest, seconds)
     return assemble(table, declined, delivered, verdicts, request, strategy.basis, rates, intervals)
-
-
-def _best_delivered(searched: Strategy, delivered: Delivered, request: PlanRequest) -> Array:
-    """Return the highest guarantee, or the highest expected rate if asked for, of the options delivered, (N,)."""
-    best, lower = np.zeros(len(delivered.reached)), delivered.bounds.option_lower
-    if request.expected:
-        lower = searched.ambiguity(request.n_options).option_guarantees(delivered.options.points)
-    np.maximum.at(best, delivered.options.owner, lower)
-    return best
 
 
 class CheckedRows(NamedTuple):

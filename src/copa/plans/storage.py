@@ -63,9 +63,7 @@ def pack(batch: BatchRecord[PlanRecord]) -> bytes:
 
 def load(cls: type[Batch], path: Path) -> Batch:
     """Read a batch; a DataError says why the file is none."""
-    if in_parts(path):
-        return cls.concat(list(read_parts(cls, path)))
-    return read(cls, path, path)
+    return cls.concat(list(read_batches(cls, path)))
 
 
 def read(cls: type[Batch], source: Path | bytes, path: Path | None = None, budget: Budget | None = None) -> Batch:
@@ -134,8 +132,11 @@ def in_parts(path: Path) -> bool:
         return False
 
 
-def read_parts(cls: type[Batch], path: Path) -> Iterator[Batch]:
-    """Yield the batches of a file, one at a time; a DataError says what is wrong with it."""
+def read_batches(cls: type[Batch], path: Path) -> Iterator[Batch]:
+    """Yield the batch of a file, or its batches one at a time; a DataError says what is wrong with the file."""
+    if not in_parts(path):
+        yield read(cls, path, path)
+        return
     with PARTS.opened(path, path) as (content, _, reader):
         for part in counting(content["parts"], "reading the file", len(content["parts"]), "parts"):
             yield read(cls, reader.read(part["name"], part["sha256"]), budget=reader.budget)

@@ -52,7 +52,7 @@ def test_an_option_goes_to_a_better_row_within_the_budget():
     fixed = corrected(1.0, (0.0, 8.0), "mahalanobis", budget=0.5)
     assert row(fixed) == (0.4, 8.0)
     assert fixed.moved == pytest.approx([0.4], abs=1e-12)
-    assert fixed.lower_after > fixed.lower_before
+    assert fixed.after.lower > fixed.before.lower
 
 
 def test_an_option_stays_where_every_better_row_is_beyond_the_budget():
@@ -67,7 +67,7 @@ def test_an_option_stays_where_the_nearest_row_to_its_correction_is_worse():
     fixed = corrected(-1.0, (0.0, 8.0), "mahalanobis", budget=0.5)
     assert fixed.before.status.tolist() == ["fragile"]
     assert row(fixed) == (0.0, 8.0)
-    assert fixed.lower_after == fixed.lower_before
+    assert fixed.after.lower == fixed.before.lower
 
 
 @pytest.mark.parametrize("option", [(0.0, 4.0), (0.0, 9.5), (-3.0, 12.0)], ids=["refused", "off the step", "too low"])

@@ -188,8 +188,8 @@ def test_a_correction_obeys_the_schema_and_never_lowers_the_guarantee(planner, d
     people = declined.iloc[:20]
     fixed = planner.correct(weak, people, method=method, budget=0.5, margin=0.5, n_corrections=n_corrections)
     assert fixed.after.options.dtypes.equals(people.dtypes)
-    assert (fixed.lower_after >= fixed.lower_before - 1e-12).all()
-    assert fixed.lower_after.mean() > fixed.lower_before.mean()
+    assert (fixed.after.lower >= fixed.before.lower - 1e-12).all()
+    assert fixed.after.lower.mean() > fixed.before.lower.mean()
     judge = Judge.of(planner)
     for i, plan in enumerate(fixed.after):
         assert planner.schema_.violations(people.iloc[[i]], plan.options) == [[]] * plan.n_options
@@ -235,7 +235,7 @@ def test_good_plans_are_moved_within_the_budget(planner, declined, weak, budget)
     judge = Judge.of(planner)
     rows = judge.encode(fixed.after.options) - judge.encode(fixed.before.options)
     assert np.linalg.norm(rows, axis=1).max() <= budget + 1e-9
-    assert fixed.lower_after.mean() > fixed.lower_before.mean()
+    assert fixed.after.lower.mean() > fixed.before.lower.mean()
 
 
 def test_the_margin_of_the_requirement_has_a_word_of_its_own(planner, declined, weak):

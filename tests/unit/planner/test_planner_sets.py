@@ -42,5 +42,5 @@ def test_the_worst_case_is_split_by_columns(batch, made):
 def test_a_correction_raises_the_bound_in_the_set(batch, made):
     whose = np.flatnonzero(batch.counts > 1)[:2]
     corrected = made.correct(batch.select(whose), method="mahalanobis", budget=1.0)
-    assert (corrected.lower_after >= corrected.lower_before - 1e-9).all()
+    assert (corrected.after.lower >= corrected.before.lower - 1e-9).all()
     assert corrected.after.ambiguity.same_as(batch.ambiguity)

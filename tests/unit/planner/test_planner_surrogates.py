@@ -92,7 +92,7 @@ def test_its_plans_can_be_audited_and_corrected(planner, model):
     batch = planner.plan(people[~model.predict(people).astype(bool)].iloc[:4])
     audit = planner.audit(batch)
     np.testing.assert_allclose(audit.option_lower, batch.option_lower, atol=1e-12)
-    assert (planner.correct(batch).lower_after >= 0.0).all()
+    assert (planner.correct(batch).after.lower >= 0.0).all()
     with pytest.raises(InvalidInputError, match=r"method='mahalanobis' requires a model that is linear in the columns"):
         planner.correct(batch, method="mahalanobis")
 

@@ -6,7 +6,7 @@ import pytest
 
 import copa
 from copa.plans import PlanBatch
-from copa.plans.storage import PartsWriter, in_parts, read_parts
+from copa.plans.storage import PartsWriter, in_parts, read_batches
 from unit.plans.plan_batches import german_batch
 
 
@@ -41,7 +41,7 @@ def changed(path, name, change):
 
 
 def test_parts_are_read_one_by_one_and_as_a_whole(batch, path):
-    assert [len(part) for part in read_parts(PlanBatch, path)] == [3, 4]
+    assert [len(part) for part in read_batches(PlanBatch, path)] == [3, 4]
     assert PlanBatch.load(path).to_json() == batch.to_json()
 
 
@@ -62,7 +62,7 @@ def test_a_changed_part_is_noticed(path):
             return archive.read("plans.json")
 
     with pytest.raises(copa.DataError, match=r"part-000001\.copa was changed after it was saved"):
-        list(read_parts(PlanBatch, changed(path, "part-000001.copa", weaken)))
+        list(read_batches(PlanBatch, changed(path, "part-000001.copa", weaken)))
 
 
 @pytest.mark.parametrize(

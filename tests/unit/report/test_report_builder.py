@@ -175,12 +175,12 @@ def test_a_report_of_corrected_plans_says_what_the_correction_did(bank, loan_pla
     path = tmp_path / "corrected.html"
     write_report(corrected.after, path, planner=bank, corrected=corrected)
     page = Page(path.read_text(encoding="utf-8"))
-    raised = int((corrected.lower_after > corrected.lower_before).sum())
+    raised = int((corrected.after.lower > corrected.before.lower).sum())
     assert raised > 0
     assert f"Of {len(given)} plans, {raised} got surer as a whole" in page.text
     figure = page.data["figures"]["corrections"]["data"]
-    assert figure[1]["x"] == pytest.approx(corrected.lower_before[:30], abs=1e-4)
-    assert figure[2]["x"] == pytest.approx(corrected.lower_after[:30], abs=1e-4)
+    assert figure[1]["x"] == pytest.approx(corrected.before.lower[:30], abs=1e-4)
+    assert figure[2]["x"] == pytest.approx(corrected.after.lower[:30], abs=1e-4)
 
 
 def test_all_refused_options_have_upper_bounds_below_one_on_the_page(german):
