@@ -79,24 +79,35 @@ class ReadColumn:
 
     Parameters
     ----------
-    series : Series
+    series : Series or callable
+        The cells; or, together with their type, what returns them where somebody asks for them.
+    dtype : dtype, optional
     """
 
-    def __init__(self, series: "pd.Series[Any]") -> None:
-        self.series = series
-        self.dtype: Any = series.dtype
+    def __init__(self, series: Any, dtype: Any = None) -> None:
+        if dtype is None:
+            self.series = series
+        self._make, self.dtype = series, series.dtype if dtype is None else dtype
         self._codes: tuple[ValueIndex, Codes] | None = None
 
     def __len__(self) -> int:
         return len(self.series)
 
-    def take(self, rows: Any, series: "pd.Series[Any]") -> "ReadColumn":
-        """Return some of the rows, which are those of `series`, with what was read of them."""
-        some, read = ReadColumn(series), vars(self)
+    @cached_property
+    def series(self) -> "pd.Series[Any]":
+        """The cells."""
+        made: pd.Series[Any] = self._make()
+        return made
+
+    def take(self, rows: Any, series: "Callable[[], pd.Series[Any]]") -> "ReadColumn":
+        """Return some of the rows, whose cells `series` returns, with what was read of them."""
+        some, read = ReadColumn(series, self.dtype), vars(self)
         if "entries" in read:
             some.entries = self.entries[0][rows], self.entries[1]
         if "numbers" in read:
             some.numbers, some.wrong = self.numbers[rows], self.wrong[rows]
+        if "missing" in read:
+            some.missing = self.missing[rows]
         if self._codes is not None:
             some._codes = self._codes[0], self._codes[1][rows]
         return some
@@ -158,23 +169,44 @@ def _numbers_of(column: ReadColumn) -> tuple[Array, Flags]:
     return read, np.zeros(len(read), dtype=np.bool_)
 
 
+class LazyFrame:
+    """A frame that is made when it is first asked for; tables and their columns share it."""
+
+    def __init__(self, make: "Callable[[], pd.DataFrame]") -> None:
+        self._make = make
+
+    @cached_property
+    def made(self) -> "pd.DataFrame":
+        """The frame."""
+        return self._make()
+
+    @property
+    def is_made(self) -> bool:
+        """Whether somebody has asked for it."""
+        return "made" in vars(self)
+
+
 class ReadTable:
     """A table whose columns are read once, whoever asks about them: checks, search, model or judge.
 
     Parameters
     ----------
-    frame : DataFrame
+    frame : DataFrame or LazyFrame
+    n_rows : int, optional
+        Of a frame that is not made yet.
     """
 
-    def __init__(self, frame: "pd.DataFrame") -> None:
-        self.frame = frame
-        self._start()
-
-    def _start(self) -> None:
+    def __init__(self, frame: "pd.DataFrame | LazyFrame", n_rows: int | None = None) -> None:
+        self._frame = frame if isinstance(frame, LazyFrame) else LazyFrame(lambda: frame)
+        self._n_rows = len(self._frame.made) if n_rows is None else n_rows
         self._columns: dict[str, ReadColumn] = {}
         self._facts: dict[Any, Any] = {}
         self._blocks: dict[Any, Any] = {}
-        self._source: Callable[[str], ReadColumn] | None = None
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """The rows."""
+        return self._frame.made
 
     @classmethod
     def of(cls, X: Any, names: tuple[str, ...] | None = None, what: str = "X") -> "ReadTable":
@@ -184,42 +216,105 @@ class ReadTable:
         return cls(X if names is None else with_named_columns(X, names, what))
 
     def __len__(self) -> int:
-        return len(self.frame)
+        return self._n_rows
 
     def __getitem__(self, name: str) -> ReadColumn:
         column = self._columns.get(name)
         if column is None:
-            column = ReadColumn(self.frame[name]) if self._source is None else self._source(name)
-            self._columns[name] = column
+            column = self._columns[name] = self._column(name)
         return column
 
     def once(self, key: Any, read: Callable[[], Any]) -> Any:
         """Return an array with an entry for each row, or None, read the first time that it is asked for by its key."""
         if key not in self._facts:
-            self._facts[key] = read()
+            fact = self.known_fact(key)
+            self._facts[key] = read() if fact is None else fact
         return self._facts[key]
 
-    def block(self, read: Callable[["ReadTable", tuple[str, ...]], Any], names: tuple[str, ...]) -> Any:
+    def known_fact(self, key: Any) -> Any:
+        """Return what `once` has read, of these rows or of a table that they are from; None where it has not."""
+        fact = self._facts.get(key)
+        return self._derived_fact(key) if fact is None else fact
+
+    def _derived_fact(self, key: Any) -> Any:  # noqa: ARG002 - for tables made of others
+        return None
+
+    def block(self, read: "Read", names: tuple[str, ...]) -> Any:
         """Return what a function reads of several columns at once: the first time, for all who ask for the same."""
         if (read, names) not in self._blocks:
-            self._blocks[read, names] = read(self, names)
+            block = self.known_block(read, names)
+            self._blocks[read, names] = read(self, names) if block is None else block
         return self._blocks[read, names]
+
+    def known_block(self, read: "Read", names: tuple[str, ...]) -> Any:
+        """Return what is known of several columns without reading them; None where nothing is."""
+        block = self._blocks.get((read, names))
+        return self._derived_block(read, names) if block is None else block
+
+    def _derived_block(self, read: "Read", names: tuple[str, ...]) -> Any:  # noqa: ARG002 - for tables made of others
+        return None
+
+    def _column(self, name: str) -> ReadColumn:
+        return ReadColumn(self.frame[name])
 
     def take(self, rows: Any, *, renumbered: bool = False) -> "ReadTable":
         """Return some of the rows, by their positions, with what was read of them; `renumbered` from 0."""
-        frame = self.frame.iloc[rows]
-        frame = frame.reset_index(drop=True) if renumbered else frame
-        some = ReadTable(frame)
-        some._facts = {key: fact[rows] for key, fact in self._facts.items() if fact is not None}
-        some._source = lambda name: self[name].take(rows, frame[name])
-        return some
+        return _SomeRows(self, rows, renumbered=renumbered)
 
     def replaced(self, columns: "Mapping[str, pd.Series[Any]]") -> "ReadTable":
         """Return the same rows with other cells in some columns; what was read of the others is kept."""
-        frame = with_columns(self.frame, columns)
-        other = ReadTable(frame)
-        other._source = lambda name: ReadColumn(frame[name]) if name in columns else self[name]
-        return other
+        return _OtherColumns(self, columns)
+
+
+Read = Callable[[ReadTable, tuple[str, ...]], Any]
+
+
+class _SomeRows(ReadTable):
+    """Some of the rows of a table, with what was read of them."""
+
+    def __init__(self, whole: ReadTable, rows: Any, *, renumbered: bool) -> None:
+        frame = LazyFrame(lambda: _cut(whole.frame, rows, renumbered=renumbered))
+        super().__init__(frame, len(np.arange(len(whole))[rows]))
+        self._whole, self._rows, self._renumbered = whole, rows, renumbered
+
+    def _derived_fact(self, key: Any) -> Any:
+        fact = self._whole.known_fact(key)
+        return None if fact is None else fact[self._rows]
+
+    def _column(self, name: str) -> ReadColumn:
+        frame, column = self._frame, self._whole[name]  # a column that referred to its table would be a cycle
+        rows, renumbered = self._rows, self._renumbered
+
+        def cells() -> "pd.Series[Any]":
+            return frame.made[name] if frame.is_made else _cut(column.series, rows, renumbered=renumbered)
+
+        return column.take(rows, cells)
+
+    def _derived_block(self, read: Read, names: tuple[str, ...]) -> Any:
+        block = self._whole.known_block(read, names)
+        if isinstance(block, tuple):
+            return block[0][self._rows], *block[1:]
+        return None if block is None else block[self._rows]
+
+
+def _cut(cells: Any, rows: Any, *, renumbered: bool) -> Any:
+    """Return some rows of a frame or a column, by their positions."""
+    some = cells.iloc[rows]
+    return some.reset_index(drop=True) if renumbered else some
+
+
+class _OtherColumns(ReadTable):
+    """A table with other cells in some columns, and what was read of the others."""
+
+    def __init__(self, whole: ReadTable, columns: "Mapping[str, pd.Series[Any]]") -> None:
+        super().__init__(LazyFrame(lambda: with_columns(whole.frame, columns)), len(whole))
+        self._whole, self._new = whole, columns
+
+    def _column(self, name: str) -> ReadColumn:
+        return ReadColumn(self._new[name]) if name in self._new else self._whole[name]
+
+    def _derived_block(self, read: Read, names: tuple[str, ...]) -> Any:
+        return None if any(name in self._new for name in names) else self._whole.known_block(read, names)
 
 
 def column_codes(feature: Feature, column: "pd.Series[Any]") -> Codes:

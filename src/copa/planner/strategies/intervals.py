@@ -5,7 +5,7 @@ norms; so are the rows that today's model accepts, and those that obey a linear 
 its corners are.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -17,7 +17,7 @@ from copa._core.arrays import Array, Flags, Indices
 from copa.data.schema import Feature, FeatureSchema
 from copa.data.schema.columns import ReadTable
 from copa.data.tables.cells import multiples, snap
-from copa.planner.search._kernels.arguments import GoalArrays, Regions, take_rows
+from copa.planner.search._kernels.arguments import GoalArrays, Regions
 from copa.planner.search.problem import ActionSpace, Linearisation
 from copa.planner.search.regions import ends_of_bins
 from copa.planner.search.rows import with_numbers
@@ -328,12 +328,14 @@ def _largest_share(conditions: _Conditions, units: Array, room: Counts, other: A
     for _ in range(HALVINGS):
         tried = np.minimum(share[pending] + step, 1.0)
         ends = np.floor(tried[:, None] * room[pending]) * units[pending]
-        good = take_rows(conditions, pending).hold(np.where(sides, ends[:, None], other[pending, None]))
+        good = conditions.hold(np.where(sides, ends[:, None], other[pending, None]))
         share[pending[good]] = tried[good]
         most = np.minimum(share[pending] + step, 1.0)[:, None] * room[pending]
-        pending = pending[(np.floor(most) > np.floor(share[pending, None] * room[pending])).any(axis=1)]
-        if len(pending) == 0:
+        undecided = (np.floor(most) > np.floor(share[pending, None] * room[pending])).any(axis=1)
+        if not undecided.any():
             break
+        if not undecided.all():
+            pending, conditions = pending[undecided], _Conditions(*[part[undecided] for part in conditions])
         step *= 0.5
     return share
 
@@ -382,7 +384,6 @@ class _Judge:
         changed = [differs(origins[f.name].series, rows[f.name].series, options.owner) for f in self.features]
         self.changed = np.stack(changed, axis=1)
         self._values = np.nan_to_num(np.stack([rows[f.name].numbers for f in self.features], axis=1))
-        self._schema = _schema_of_numbers(strategy, self.features)
 
     def boxes(self) -> Boxes:
         """The options, with the room that their applicants have."""
@@ -409,7 +410,8 @@ class _Judge:
         everyone = np.arange(len(numbers))
         rows = with_numbers(self._options.rows, self.features, numbers)
         good = self._ambiguity.option_guarantees(self._points(rows)) >= self._levels
-        return np.asarray(good & self.strategy.model.accepts(rows.frame) & self._allowed(everyone, rows))
+        good &= self.strategy.model.accepts(rows.frame)
+        return np.asarray(good & self._allowed(everyone, rows, self.features))
 
     def corners_hold(self, which: Indices, numbers: Array) -> Flags:
         """Return whether corners hold, (P,): numbers (P, L) of the options `which` (P,), side by side for each.
@@ -420,7 +422,8 @@ class _Judge:
         strategy, moved = self.strategy, numbers != self._values[which, : numbers.shape[1]]
         columns = np.flatnonzero(moved.any(axis=0))
         rows = self._options.rows.take(which, renumbered=True)
-        rows = with_numbers(rows, [self.features[f] for f in columns.tolist()], numbers[:, columns])
+        features = [self.features[f] for f in columns.tolist()]
+        rows = with_numbers(rows, features, numbers[:, columns])
         points = self._points(rows)
         needed = self._levels[which] + np.where(moved.any(axis=1), SPARE, 0.0)
         good = np.asarray(self._ambiguity.option_guarantees(points) >= needed)
@@ -429,22 +432,19 @@ class _Judge:
         scores = (points[:, None] @ strategy.linearisation.theta)[:, 0]
         least = np.repeat(np.minimum.reduceat(scores, starts), np.diff(np.append(starts, len(which)))) == scores
         good[least] &= strategy.model.accepts_directly(rows.take(np.flatnonzero(least)))
-        judged = np.flatnonzero(begins | np.append(begins[1:], True) | bool(self._schema.rules))
-        good[judged] &= self._allowed(which[judged], rows.take(judged))
+        judged = np.flatnonzero(begins | np.append(begins[1:], True) | bool(strategy.schema.rules))
+        good[judged] &= self._allowed(which[judged], rows.take(judged), features)
         return good
 
     def _points(self, rows: ReadTable) -> Array:
         return self.strategy.points(rows, np.arange(len(rows)), self._n_options, self._n_jobs)
 
-    def _allowed(self, which: Indices, rows: ReadTable) -> Flags:
-        return self._schema.obeys(self._applicants.origins, rows, self._options.owner[which])
-
-
-def _schema_of_numbers(strategy: "Strategy", features: tuple[Feature, ...]) -> FeatureSchema:
-    """The schema of the numbers and of the rules' columns: the other cells are those of an option that obeys."""
-    schema = strategy.schema
-    names = {feature.name for feature in features} | strategy.space.ruled
-    return FeatureSchema(tuple(f for f in schema.features if f.name in names), schema.rules)
+    def _allowed(self, which: Indices, rows: ReadTable, features: Sequence[Feature]) -> Flags:
+        """Return whether rows are allowed whose other cells, but those of some features, are of options that obey."""
+        schema = self.strategy.schema
+        names = {feature.name for feature in features} | self.strategy.space.ruled
+        some = FeatureSchema(tuple(feature for feature in schema.features if feature.name in names), schema.rules)
+        return some.obeys(self._applicants.origins, rows, self._options.owner[which])
 
 
 def _checked(judge: _Judge, boxes: Boxes) -> Boxes:

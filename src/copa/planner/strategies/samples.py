@@ -1,15 +1,13 @@
 """Rows near applicants, as explorations meet them, and what is known of them."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
-from copa.data.schema.columns import ReadTable
+from copa.data.schema.columns import LazyFrame, Read, ReadTable
 from copa.data.tables.cells import snap
 from copa.models.direct import plain_entries, plain_numbers
 from copa.planner.search.problem import ActionSpace, as_levels
@@ -17,10 +15,6 @@ from copa.planner.search.rows import write_rows, written_numbers
 from copa.planner.strategies.applicants import Applicants
 from copa.plans.cost import unit_of_effort
 from copa.theory.sets.ambiguity import AmbiguitySet
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # Rows with less slack of a rule, in its size, are written out and judged exactly. Rounding to single precision can make
 # more of it where columns are large: what passes here for that reason, the last judge refuses.
@@ -102,26 +96,13 @@ class UnwrittenRows(ReadTable):
         self._space, self._applicants, self._owner, self._values = space, applicants, owner, values
         self._changed = values != applicants.regions.own[owner]
         self._places = {feature.name: f for f, feature in enumerate(space.columns)}
-        self._start()
+        written = LazyFrame(lambda: write_rows(space, applicants.table, applicants.regions, owner, values).frame)
+        super().__init__(written, len(owner))
 
-    @cached_property
-    def frame(self) -> "pd.DataFrame":
-        """The rows, written out."""
-        applicants = self._applicants
-        return write_rows(self._space, applicants.table, applicants.regions, self._owner, self._values).frame
-
-    def __len__(self) -> int:
-        return len(self._owner)
-
-    def block(self, read: Callable[[ReadTable, tuple[str, ...]], Any], names: tuple[str, ...]) -> Any:
-        """Return what a function reads of several columns at once, of plain columns without writing them."""
-        if (read, names) not in self._blocks:
-            ways: dict[Any, Callable[[tuple[str, ...]], Any]]
-            ways = {plain_numbers: self._plain_numbers, plain_entries: self._plain_entries}
-            known = ways.get(read)
-            block = None if known is None else known(names)
-            self._blocks[read, names] = read(self, names) if block is None else block
-        return self._blocks[read, names]
+    def _derived_block(self, read: Read, names: tuple[str, ...]) -> Any:
+        if read is plain_numbers:
+            return self._plain_numbers(names)
+        return self._plain_entries(names) if read is plain_entries else None
 
     def _plain_numbers(self, names: tuple[str, ...]) -> Array | None:
         """The columns as numbers, (M, C); None where that takes writing them."""
