@@ -108,13 +108,12 @@ class RowReader:
     def _frame(self, signs: str, rows: list[list[Any]], labels: list[Any]) -> "pd.DataFrame":
         import pandas as pd
 
-        dtypes: dict[str, Any] = {"i": np.int64, "f": np.float64, "b": np.bool_, "o": object, "t": self._text}
-        index = pd.Index(labels, tupleize_cols=False)
-        columns = {
-            name: pd.Series(list(cells), index, dtypes[sign])
+        dtypes: dict[str, Any] = {"i": np.int64, "f": np.float64, "b": np.bool_, "o": object}
+        columns = {  # arrays: a series for each column costs as much as all of this
+            name: pd.array(list(cells), self._text) if sign == "t" else np.array(cells, dtypes[sign])
             for name, sign, cells in zip(self.kinds, signs, zip(*rows, strict=True), strict=True)
         }
-        return pd.DataFrame(columns, index)
+        return pd.DataFrame(columns, pd.Index(labels, tupleize_cols=False))
 
 
 def _value(name: str, kind: str, cell: Any) -> Any:
