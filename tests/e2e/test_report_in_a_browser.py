@@ -406,7 +406,7 @@ def test_the_list_works_from_the_keyboard_and_says_where_one_is(report, in_order
 def test_names_that_look_like_markup_are_shown_as_they_are(browser):
     assert find(browser, "h1")[0].text == f"Fifty people {EVIL}"
     assert find(browser, "img") == []
-    data = browser.execute_script("return JSON.parse(document.getElementById('copa-data').textContent).cards.strings")
+    data = browser.execute_script("return JSON.parse(document.getElementById('copa-data').textContent).cards.texts")
     assert {EVIL, "</script>", "名前"} <= set(data)
 
 

@@ -1,12 +1,14 @@
-"""Plans as HTML for a notebook: one card per option."""
+"""The view of a plan, a card per option, that notebooks, reports and the explorer draw; and the HTML of a notebook."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from copa._core.html import render
-from copa._core.words import STATUSES, counted, rounded_down, rounded_up
-from copa.data.tables.cells import as_text
+from copa._core.words import STATUSES, counted, rounded_down, rounded_up, visible
+from copa.data.tables.cells import as_text, cells_of
+from copa.plans.changes import Change
 from copa.plans.frames import summary_table
 from copa.plans.wording import (
     WHOM,
@@ -73,7 +75,7 @@ def batch_html(batch: "PlanBatch") -> str:
             if values.max() >= LEAST_SHOWN
         ],
         histogram=_histogram(batch, guarantees) if guarantees else None,
-        plans=[plan_view(plan) for plan in batch[:SHOWN]],
+        plans=list(plan_views(batch[:SHOWN])),
         rest=len(batch) - SHOWN,
         terms=_terms(batch),
     )
@@ -81,11 +83,22 @@ def batch_html(batch: "PlanBatch") -> str:
 
 def plan_view(plan: "Plan") -> View:
     """Return what the templates of the notebook and of the report show of a plan."""
+    return next(plan_views(plan.batch[plan.row : plan.row + 1]))
+
+
+def plan_views(batch: "PlanBatch") -> Iterator[View]:
+    """Yield the view of each plan of a batch."""
+    changes = _worded_changes(batch)
+    return (_view(plan, changes[plan.own_rows]) for plan in batch)
+
+
+def _view(plan: "Plan", changes: list[list[View]]) -> View:
     n = plan.n_options
     known = [(whom, rounded_down(least)) for whom, least in (("any", plan.any_lower), ("all", plan.lower))]
     parts = [counted(n, "option"), *(f"{whom} {AT_LEAST} {least}" for whom, least in known if float(least))]
+    first = plan.breaks_first
     return {
-        "label": as_text(plan.label),
+        "label": visible(as_text(plan.label)),
         "status": plan.status,
         "sign": as_asked(STATUS_SIGNS[plan.status], plan.request),
         "is_calm": plan.status in CALM,
@@ -93,7 +106,18 @@ def plan_view(plan: "Plan") -> View:
         "notes": status_notes(plan, technical=False),
         "technical": obstacle_words(plan.message),
         "columns": cards_in_a_row(n),
-        "cards": [_card(plan, number) for number in range(1, n + 1)],
+        "cards": [
+            {
+                "effort": f"{plan.effort[j]:.2f}",
+                "accepted": bool(plan.accepted[j]),
+                "breaks_first": j + 1 == first,
+                "expected": _expected(plan, j),
+                "unusual": unusual_words(plan.plausibility[j]),
+                "changes": changes[j],
+                "bar": _bar("option", AT_LEAST, rounded_down(plan.option_lower[j]), _level(plan, "each")),
+            }
+            for j in range(n)
+        ],
         "whole": _whole(plan) if n > 1 else [],
         "ranges": ranges_words(plan),
         "rates": rates_words(plan),
@@ -105,21 +129,27 @@ def cards_in_a_row(n_options: int) -> int:
     return min(max(n_options if n_options <= IN_A_ROW else -(-n_options // 2), 2), IN_A_ROW)
 
 
-def _card(plan: "Plan", option: int) -> View:
-    j = option - 1
-    changes = [
-        {"title": c.title, "before": c.before_text, "after": c.after_text, "range": c.range_text}
-        for c in plan.changes(option)
-    ]
-    return {
-        "effort": f"{plan.effort[j]:.2f}",
-        "accepted": bool(plan.accepted[j]),
-        "breaks_first": option == plan.breaks_first,
-        "expected": _expected(plan, j),
-        "unusual": unusual_words(plan.plausibility[j]),
-        "changes": changes,
-        "bar": _bar("option", AT_LEAST, rounded_down(plan.option_lower[j]), _level(plan, "each")),
-    }
+def _worded_changes(batch: "PlanBatch") -> list[list[View]]:
+    """Return the changes of each option in words, in the order of the columns; read column by column, which is fast."""
+    flags, schema = batch.changed, batch.basis.schema
+    changes: list[list[View]] = [[] for _ in range(len(flags))]
+    for k in np.flatnonzero(flags.any(axis=0)).tolist():
+        name, rows = batch.options.columns[k], np.flatnonzero(flags[:, k])
+        feature = schema[name] if name in schema else None  # noqa: SIM401 - a schema has no get
+        before, after = cells_of(batch.applicants.iloc[batch.owner[rows], k]), cells_of(batch.options.iloc[rows, k])
+        known: dict[tuple[Any, ...], View] = {}
+        for row, *cells in zip(rows.tolist(), before, after, strict=True):
+            interval = batch.interval(row, k)
+            key = (
+                *(f"{type(cell)}{cell!r}" for cell in cells),
+                interval,
+            )  # 1, 1.0 and True are equal, and not the same
+            if key not in known:
+                it = Change(name, *cells, feature, interval)
+                texts = {"title": it.title, "before": it.before_text, "after": it.after_text, "range": it.range_text}
+                known[key] = texts
+            changes[row].append(known[key])
+    return changes
 
 
 def _expected(plan: "Plan", j: int) -> str:

@@ -17,13 +17,16 @@ from copa._core.words import (
     TIME_LIMIT,
     counted,
     shown,
+    visible,
 )
 from copa.analysis.frontier import Frontier, frontier
 from copa.analysis.totals import Corrections, Totals, accepted_today
+from copa.data.tables.cells import cells_of
 from copa.exceptions import InvalidInputError
 from copa.plans import PlanBatch
+from copa.plans.card import plan_views
+from copa.plans.units import heading, value_text
 from copa.report import views
-from copa.report.card_data import card_data
 from copa.report.page import page
 from copa.report.portfolio import plans_together
 from copa.report.validators import validators
@@ -70,6 +73,67 @@ class KeptPlans:
         together = PlanBatch.concat(self._parts)
         order = list_order(together.status)[: self.most]
         return together.select(order)
+
+
+class _Texts:
+    """Texts that are written once, and referred to by number."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def __call__(self, text: str) -> int:
+        return self._numbers.setdefault(text, len(self._numbers))
+
+    def all(self) -> list[str]:
+        return [visible(text) for text in self._numbers]
+
+
+def card_data(batch: PlanBatch) -> dict[str, Any]:
+    """Return the views of the plans of a batch and each applicant's row as compact JSON, which `cards.js` reads.
+
+    Entries of the same keys are columns, with a list of numbers of "texts" for each text, and lists are one after
+    another beside their lengths.
+
+    Returns
+    -------
+    dict of str to object
+        "views"; "today", titles of columns and each applicant's cells; "texts".
+    """
+    texts = _Texts()
+    views, today = list(plan_views(batch)), _today(batch, texts)
+    return {"views": _packed(views, texts), "today": today, "texts": texts.all()}
+
+
+def _packed(values: list[Any], texts: _Texts) -> dict[str, Any] | None:
+    """Pack values that are alike; None for no values."""
+    if not values:
+        return None
+    if isinstance(values[0], dict):
+        return {"entry": {name: _packed([entry[name] for entry in values], texts) for name in values[0]}}
+    if isinstance(values[0], list):
+        return {
+            "counts": [len(some) for some in values],
+            "items": _packed([it for some in values for it in some], texts),
+        }
+    if isinstance(values[0], str):
+        return {"texts": [texts(text) for text in values]}
+    plain = [int(value) if isinstance(value, bool) else value for value in values]
+    return {"same": plain[0]} if len(set(plain)) == 1 else {"values": plain}
+
+
+def _today(batch: PlanBatch, texts: _Texts) -> dict[str, Any]:
+    """Return the titles of all columns, and the cells of each, in people's words."""
+    schema, columns = batch.basis.schema, []
+    for name in batch.applicants:
+        known: dict[str, int] = {}
+        column = []
+        for value in cells_of(batch.applicants[name]):
+            key = f"{type(value)}{value!r}"
+            if key not in known:
+                known[key] = texts(value_text(schema, name, value))
+            column.append(known[key])
+        columns.append(column)
+    return {"titles": [texts(heading(schema, name)) for name in batch.applicants], "cells": columns}
 
 
 def list_order(status: npt.NDArray[np.str_]) -> Positions:

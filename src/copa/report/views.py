@@ -1,5 +1,6 @@
 """Views of all applicants for the templates of a report: words and numbers, from what was counted before."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -91,12 +92,13 @@ def effort_example(batch: PlanBatch, totals: Totals, planner: "RecoursePlanner |
     return "" if cost is None else effort_words(batch.basis.schema, columns, cost)
 
 
-def beside_cards(batch: PlanBatch) -> View:
-    """View beside the cards of one plan: what its guarantees mean, and what an effort is."""
-    columns = batch.options.columns[batch.changed.any(axis=0)].tolist()
-    cost = COSTS.get(batch.request.cost)
-    effort = effort_words(batch.basis.schema, columns, cost()) if columns and cost is not None else ""
-    return {"promise": promise(batch), "effort": effort}
+def beside_cards(batch: PlanBatch) -> Iterator[View]:
+    """Yield what is said beside the cards of each plan: what its guarantees mean, and what an effort is."""
+    cost, meaning = COSTS.get(batch.request.cost), promise(batch)
+    for plan in batch:
+        columns = batch.options.columns[batch.changed[plan.own_rows].any(axis=0)].tolist()
+        effort = effort_words(batch.basis.schema, columns, cost()) if columns and cost is not None else ""
+        yield {"promise": meaning, "effort": effort}
 
 
 def first_person(plan: Plan) -> View:

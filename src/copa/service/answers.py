@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from copa.data.tables.cells import as_json
+from copa.plans.card import plan_views
 from copa.plans.document import BOUNDS, plan_entries, table_columns
 
 if TYPE_CHECKING:
@@ -119,13 +120,11 @@ def entries_of(batch: "PlanBatch") -> list[Entry]:
     return entries
 
 
-def card_of(batch: "PlanBatch", i: int) -> Entry:
-    """Return what `cards.js` draws of the i-th plan, and what is said beside it."""
-    from copa.report.card_data import card_data
+def card_entries(batch: "PlanBatch") -> list[Entry]:
+    """Return what `cards.js` draws of each plan, and what is said beside it."""
     from copa.report.views import beside_cards
 
-    alone = batch[i : i + 1]
-    return card_data(alone) | beside_cards(alone)
+    return [view | beside for view, beside in zip(plan_views(batch), beside_cards(batch), strict=True)]
 
 
 def error_entry(label: Any, message: str) -> Entry:

@@ -18,7 +18,7 @@ from copa.exceptions import InvalidInputError
 from copa.planner import RecoursePlanner, Wishes
 from copa.planner.bundle import Bundle, load_bundle
 from copa.plans.document import DocumentWriter, terms_entry
-from copa.service.answers import PlanAnswer, card_of, entries_of, error_entry, to_json
+from copa.service.answers import PlanAnswer, card_entries, entries_of, error_entry, to_json
 from copa.service.problems import invalid
 from copa.service.rows import RowReader
 from copa.service.settings import ServiceSettings
@@ -211,8 +211,9 @@ class Service:
             stop_if_interrupted()
             batch = planner.plan(table.frame)
             terms = terms or terms_entry(batch)
-            for k, (position, entry) in enumerate(zip(table.positions, entries_of(batch), strict=True)):
-                found[position] = Planned(entry, batch, k)
+            cards = card_entries(batch) if any(request.cards for request in requests) else [None] * len(batch)
+            told = zip(table.positions, entries_of(batch), cards, strict=True)
+            found |= {position: Planned(entry, card, batch, k) for k, (position, entry, card) in enumerate(told)}
         terms = terms or terms_entry(planner.plan(self.bundle.template.iloc[:0]))
         planned = iter([found[i] for i in range(len(rows))])
         answers = [_answer(one, list(islice(planned, len(one.applicants))), terms, wishes) for one in requests]
@@ -227,9 +228,10 @@ def _open_ledger(url: str) -> "Ledger":
 
 @dataclass(frozen=True, eq=False)
 class Planned:
-    """A plan: its entry, and where it is from, if a plan was made."""
+    """A plan: its entry, its card if one is asked for, and where it is from if a plan was made."""
 
     entry: dict[str, Any]
+    card: dict[str, Any] | None = None
     batch: "PlanBatch | None" = None
     row: int = 0
 
@@ -237,7 +239,7 @@ class Planned:
 def _answer(request: PlanRequest, planned: Sequence[Planned], terms: dict[str, Any], wishes: Wishes) -> dict[str, Any]:
     if request.cards:
         for plan in planned:
-            plan.entry["card"] = None if plan.batch is None else card_of(plan.batch, plan.row)
+            plan.entry["card"] = plan.card
     answer = {"plans": [plan.entry for plan in planned], **terms, "wishes": wishes.to_dict()}
     if request.certificates:
         answer["document"] = _document(planned)

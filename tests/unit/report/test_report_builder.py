@@ -27,7 +27,7 @@ def test_batches_one_after_another_give_the_page_of_all_of_them_together(german)
 def listed(page):
     """Labels of the applicants of the list."""
     cards = page.data["cards"]
-    return [cards["strings"][number] for number in cards["applicants"]["label"]]
+    return [cards["texts"][number] for number in cards["views"]["entry"]["label"]["texts"]]
 
 
 def test_applicants_with_plans_come_first_by_status_and_within_a_status_as_given(german):
@@ -165,7 +165,7 @@ def test_a_page_of_totals_is_about_all_applicants_only(german):
     assert set(page.figures()) == {"guarantees", "efforts", "features"}
     assert "5951" not in page.text
     assert "not in this file" not in page.text
-    assert page.data["cards"]["strings"] == [""] + [heading(german.basis.schema, name) for name in german.applicants]
+    assert page.data["cards"]["texts"] == [heading(german.basis.schema, name) for name in german.applicants]
 
 
 def test_a_report_of_corrected_plans_says_what_the_correction_did(bank, loan_plans, tmp_path):

@@ -93,7 +93,7 @@ def test_every_string_of_a_user_is_escaped(german):
     assert page.tags.count("script") == 5
     assert not [name for name, _ in page.attributes if name.startswith("on")]
     assert page.text.count("alert('x')") > 10
-    assert sum("alert('x')" in text for text in page.data["cards"]["strings"]) > 5
+    assert sum("alert('x')" in text for text in page.data["cards"]["texts"]) > 5
     ticks = page.data["figures"]["features"]["layout"]["yaxis"]["ticktext"]
     assert any(tick.startswith("&lt;/script&gt;") for tick in ticks)
     assert not [tick for tick in ticks if "<" in tick]
@@ -147,15 +147,15 @@ def test_words_of_the_theory_stand_only_in_the_section_for_validators(bank_page,
         shown, validators = page.text.split("For validators")
         assert word not in shown.lower()
         cards = page.data["cards"]
-        private = {cards["strings"][k] for k in cards["applicants"]["technical"]}
-        assert not [text for text in cards["strings"] if word in text.lower() and text not in private]
+        private = {cards["texts"][k] for k in cards["views"]["entry"]["technical"]["texts"]}
+        assert not [text for text in cards["texts"] if word in text.lower() and text not in private]
         assert word in validators.lower() or word in {"ball", "family"}
 
 
 def test_what_radius_or_family_keep_out_of_reach_is_told_to_validators(fragile_page, unsure):
     plan = next(plan for plan in unsure if "What stands in the way is the " in plan.message)
     cards = fragile_page.data["cards"]
-    texts = [cards["strings"][k] for k in cards["applicants"]["technical"]]
+    texts = [cards["texts"][k] for k in cards["views"]["entry"]["technical"]["texts"]]
     assert [text for text in texts if text.startswith("What stands in the way is the ") and text.endswith(".")]
     assert "What stands in the way" in plan._repr_html_()
 

@@ -9,7 +9,7 @@ import pytest
 
 import copa
 from copa import Wishes
-from copa.report.card_data import card_data
+from copa.plans.card import plan_view
 from copa.service.state import PlanRequest
 from unit.planner import loans
 from unit.service import banks
@@ -147,7 +147,7 @@ def test_a_request_that_fails_fails_no_other_that_is_planned_together_with_it(bu
 def test_cards_are_those_of_the_report(bank, client, declined, people):
     batch = bank.plan(declined.reset_index(drop=True))
     for k, entry in enumerate(plan(client, people[:3], cards=True)["plans"]):
-        drawn = json.loads(json.dumps(card_data(batch[k : k + 1])))
+        drawn = json.loads(json.dumps(plan_view(batch[k])))
         assert {name: entry["card"][name] for name in drawn} == drawn
     assert plan(client, [{}], cards=True)["plans"][0]["card"] is None
     assert "card" not in plan(client, people[:1])["plans"][0]

@@ -1,93 +1,55 @@
 "use strict";
-// Plans as cards, from the JSON of copa.report.card_data. Depends on nothing else of the page; text is only ever set as
-// text. `CopaCards.reader(data)` reads plan i as `view(i)`, what Python's `plan_view` says; `CopaCards.draw(view)`
-// returns an element with the classes of card.css. `CopaCards.draw(view, more)` adds what a page has to offer:
-// `more.change(change, number)` below a change and `more.card(card, number)` at the end of a card return an element.
+// Plans as cards, from what `plan_view` says of each. Depends on nothing else of the page; text is only ever set as text.
+// `CopaCards.draw(view)` returns an element with the classes of card.css. `CopaCards.draw(view, more)` adds what a page
+// has to offer: `more.change(change, number)` below a change and `more.card(card, number)` at the end of a card return an
+// element. `CopaCards.reader(data)` reads the views of many plans from the compact JSON of a report.
 const CopaCards = (function () {
-  const IN_A_ROW = 4;
-
+  // Numbers of all items before those of each list.
   function totals(counts) {
     const sums = new Int32Array(counts.length + 1);
     counts.forEach((count, i) => { sums[i + 1] = sums[i] + count; });
     return sums;
   }
 
-  function reader(data) {
-    const { strings, words, applicants, options, changes } = data;
-    const firstOption = totals(applicants.counts), firstChange = totals(options.counts);
-    const proven = (thousandths) => (thousandths / 1000).toFixed(3);
-    const level = (whom) => (data.level_for === whom ? data.level : null);
-
-    function bar(whom, side, thousandths, mark) {
-      const says = side === words.at_most || thousandths > 0;
-      return {
-        words: words[whom],
-        value: says ? side + " " + proven(thousandths) : words.nothing,
-        width: (thousandths / 10).toFixed(1),
-        level: mark,
-      };
+  // A function that returns the i-th value of a packed column.
+  function unpacked(column, texts) {
+    if (column.texts) { return (i) => texts[column.texts[i]]; }
+    if (column.counts) {
+      const first = totals(column.counts), item = column.items && unpacked(column.items, texts);
+      return (i) => Array.from({ length: column.counts[i] }, (_, k) => item(first[i] + k));
     }
-
-    function change(k) {
-      const texts = {};
-      ["title", "before", "after", "range"].forEach((name) => { texts[name] = strings[changes[name][k]]; });
-      return texts;
+    if (column.entry) {
+      const fields = Object.entries(column.entry).map(([name, it]) => [name, unpacked(it, texts)]);
+      return (i) => Object.fromEntries(fields.map(([name, read]) => [name, read(i)]));
     }
+    return (i) => (column.values ? column.values[i] : column.same);
+  }
 
-    function card(j, number, breaksFirst) {
-      const own = [];
-      for (let k = firstChange[j]; k < firstChange[j + 1]; k += 1) { own.push(change(k)); }
-      return {
-        effort: strings[options.effort[j]],
-        accepted: options.accepted[j] === 1,
-        breaks_first: number === breaksFirst,
-        expected: options.expected[j] >= 0 ? proven(options.expected[j]) : "", // undefined where there are none
-        unusual: strings[options.unusual[j]],
-        changes: own,
-        bar: bar("option", words.at_least, options.lower[j], level("each")),
-      };
-    }
+  function reader({ views, today, texts }) {
+    const { label, sign, status, cards } = views.entry, changes = cards.items && cards.items.entry.changes;
+    const words = changes && changes.items ? ["title", "before", "after"].map((name) => changes.items.entry[name].texts) : [];
+    const firstCard = totals(cards.counts), firstChange = changes && totals(changes.counts);
 
-    function whole(i) {
-      const bars = ["any", "all"].filter((whom) => applicants[whom][i] > 0)
-        .map((whom) => bar(whom, words.at_least, applicants[whom][i], level(whom)));
-      return applicants.upper[i] < 1000 ? bars.concat(bar("all", words.at_most, applicants.upper[i], null)) : bars;
-    }
-
-    function view(i) {
-      const n = applicants.counts[i], status = data.statuses[applicants.status[i]], cards = [];
-      for (let j = 0; j < n; j += 1) { cards.push(card(firstOption[i] + j, j + 1, applicants.first[i])); }
-      return {
-        label: strings[applicants.label[i]],
-        status: status.name,
-        sign: status.sign,
-        is_calm: status.is_calm,
-        notes: [applicants.headline[i], applicants.reason[i]].filter(Boolean).map((k) => strings[k]),
-        technical: strings[applicants.technical[i]],
-        columns: Math.min(Math.max(n <= IN_A_ROW ? n : Math.ceil(n / 2), 2), IN_A_ROW),
-        cards: cards,
-        whole: n > 1 ? whole(i) : [],
-        ranges: strings[applicants.ranges[i]],
-        rates: strings[applicants.rates[i]],
-      };
-    }
-
-    // Everything about applicant i that a person may search for, as numbers of strings.
+    // Everything about applicant i that a person may search for, as numbers of texts.
     function searched(i, visit) {
-      if (visit(applicants.label[i])) { return true; }
-      for (let j = firstOption[i]; j < firstOption[i + 1]; j += 1) {
-        for (let k = firstChange[j]; k < firstChange[j + 1]; k += 1) {
-          if (visit(changes.title[k]) || visit(changes.before[k]) || visit(changes.after[k])) { return true; }
-        }
+      if (visit(label.texts[i]) || visit(sign.texts[i])) { return true; }
+      const last = words.length ? firstChange[firstCard[i + 1]] : 0;
+      for (let k = words.length ? firstChange[firstCard[i]] : 0; k < last; k += 1) {
+        if (words.some((numbers) => visit(numbers[k]))) { return true; }
       }
-      return data.today.cells.some((cells) => visit(cells[i]));
+      return today.cells.some((cells) => visit(cells[i]));
     }
 
-    function today(i) {
-      return data.today.titles.map((title, k) => [strings[title], strings[data.today.cells[k][i]]]);
-    }
-
-    return { view: view, searched: searched, today: today };
+    return {
+      length: label.texts.length,
+      view: unpacked(views, texts),
+      label: unpacked(label, texts),
+      sign: unpacked(sign, texts),
+      status: unpacked(status, texts),
+      count: (i) => cards.counts[i],
+      searched: searched,
+      today: (i) => today.titles.map((title, k) => [texts[title], texts[today.cells[k][i]]]),
+    };
   }
 
   // ---- drawing

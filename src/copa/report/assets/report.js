@@ -48,7 +48,7 @@
   if (!list) { return; }
 
   // ---- the applicant who is chosen
-  const reader = CopaCards.reader(cards), n = cards.applicants.counts.length;
+  const reader = CopaCards.reader(cards), n = reader.length;
   let found = Int32Array.from({ length: n }, (_, i) => i); // places of those who are listed
   let chosen = 0;
 
@@ -81,12 +81,12 @@
   const ROW = 56, SPARE = 6;
 
   function detail(i) {
-    const count = cards.applicants.counts[i], sign = cards.statuses[cards.applicants.status[i]].sign;
+    const count = reader.count(i), sign = reader.sign(i);
     return count ? sign + " · " + count + (count === 1 ? " option" : " options") : sign;
   }
 
   function row(place) {
-    const i = found[place], label = cards.strings[cards.applicants.label[i]];
+    const i = found[place], label = reader.label(i);
     const made = element("div", "person-row", [element("b", "", label), element("span", "", detail(i))]);
     made.id = "person-" + i;
     made.setAttribute("role", "option");
@@ -161,19 +161,16 @@
   let lowered = null, waiting = 0;
 
   function filter() {
-    lowered = lowered || cards.strings.map((text) => text.toLowerCase());
+    lowered = lowered || cards.texts.map((text) => text.toLowerCase());
     const words = find("search").value.toLowerCase().split(/\s+/).filter(Boolean);
     const hits = words.map((word) => Uint8Array.from(lowered, (text) => (text.includes(word) ? 1 : 0)));
-    const signs = words.map((word) => cards.statuses.map((status) => status.sign.toLowerCase().includes(word)));
-    const status = cards.statuses.findIndex((it) => it.name === find("status").value);
-    const places = [];
+    const status = find("status").value, places = [];
     for (let i = 0; i < n; i += 1) {
-      const own = cards.applicants.status[i];
-      if ((status < 0 || own === status)
-        && hits.every((hit, k) => signs[k][own] || reader.searched(i, (text) => hit[text] === 1))) { places.push(i); }
+      if ((!status || reader.status(i) === status)
+        && hits.every((hit) => reader.searched(i, (text) => hit[text] === 1))) { places.push(i); }
     }
     found = Int32Array.from(places);
-    const all = words.length || status >= 0 ? " of " + n.toLocaleString("en") : "";
+    const all = words.length || status ? " of " + n.toLocaleString("en") : "";
     find("found").textContent = found.length.toLocaleString("en") + all + (n === 1 ? " applicant" : " applicants");
     list.scrollTop = 0;
     if (found.length && found.indexOf(chosen) < 0) { show(found[0]); } else { show(chosen); }

@@ -63,7 +63,7 @@ function plainly(words) {
 // What the cards show of the service's answer, and of each change the column and its values, which wishes are about.
 function viewOf(entry) {
   const readable = entry.card !== null;
-  const view = readable ? CopaCards.reader(entry.card).view(0) : { ...UNREADABLE, status: "error", notes: [entry.message] };
+  const view = readable ? entry.card : { ...UNREADABLE, status: "error", notes: [entry.message] };
   if (view.status === "error") {
     const said = view.notes.map(plainly);
     said.filter((it) => it.column !== null).forEach((it) => form.showError(it.column, it.words));
