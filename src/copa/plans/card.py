@@ -138,14 +138,11 @@ def _worded_changes(batch: "PlanBatch") -> list[list[View]]:
         feature = schema[name] if name in schema else None  # noqa: SIM401 - a schema has no get
         before, after = cells_of(batch.applicants.iloc[batch.owner[rows], k]), cells_of(batch.options.iloc[rows, k])
         known: dict[tuple[Any, ...], View] = {}
-        for row, *cells in zip(rows.tolist(), before, after, strict=True):
+        for row, old, new in zip(rows.tolist(), before, after, strict=True):
             interval = batch.interval(row, k)
-            key = (
-                *(f"{type(cell)}{cell!r}" for cell in cells),
-                interval,
-            )  # 1, 1.0 and True are equal, and not the same
+            key = (f"{type(old)}{old!r}", f"{type(new)}{new!r}", interval)  # 1, 1.0 and True are equal, not the same
             if key not in known:
-                it = Change(name, *cells, feature, interval)
+                it = Change(name, old, new, feature, interval)
                 texts = {"title": it.title, "before": it.before_text, "after": it.after_text, "range": it.range_text}
                 known[key] = texts
             changes[row].append(known[key])
