@@ -1,10 +1,9 @@
-import random
 import re
 from collections import Counter
-from itertools import groupby
 
 import pytest
 
+from cases import shuffle
 from e2e.browser_pages import NO_AXE, NO_BROWSER, close_browser
 from postgres_server import NO_POSTGRES
 
@@ -35,16 +34,8 @@ def pytest_report_header(config):
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Shuffle modules, and tests within them: fixtures of a module are still made once."""
-    seed = config.getoption("shuffle")
-    if seed is None:
-        return
-    draw = random.Random(seed)  # noqa: S311 - an order of tests
-    modules = [list(tests) for _, tests in groupby(items, key=lambda item: item.path)]
-    draw.shuffle(modules)
-    for tests in modules:
-        draw.shuffle(tests)
-    items[:] = [test for tests in modules for test in tests]
+    if config.getoption("shuffle") is not None:
+        shuffle(items, config.getoption("shuffle"))
 
 
 def complete(report, config):

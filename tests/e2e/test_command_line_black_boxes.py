@@ -20,7 +20,7 @@ FIT = ("--target", "paid", "--n-refits", "6", "--guarantee", "0.6", *SEARCH)
 @pytest.fixture(scope="module")
 def bank(tmp_path_factory):
     folder = write_bank(tmp_path_factory.mktemp("bank"))
-    pd.read_csv(folder / "people.csv").head(24).to_csv(folder / "people.csv", index=False)
+    pd.read_csv(folder / "people.csv").head(10).to_csv(folder / "people.csv", index=False)
     return folder
 
 

@@ -4,10 +4,14 @@ import os
 import re
 import subprocess
 import sys
+from itertools import groupby
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import settings
+
+from cases import shuffle
 
 TESTS = Path(__file__).parents[1]
 SETTLED_IN = {
@@ -48,9 +52,12 @@ def test_tests_that_lack_a_browser_are_counted_in_one_of_the_last_lines_with_the
     assert "apt-get install chromium chromium-driver" in lines[-2]
 
 
-def test_a_seed_gives_an_order_of_the_tests():
+def test_a_seed_gives_an_order_of_the_tests_in_which_modules_stay_together():
     def order(seed):
-        return [line for line in run("--collect-only", "-q", "tests/floors", f"--shuffle={seed}") if "::" in line]
+        tests = [SimpleNamespace(path=module, name=name) for module in "abcd" for name in "pqrs"]
+        shuffle(tests, seed)
+        assert len([module for module, _ in groupby(tests, key=lambda test: test.path)]) == 4
+        return [test.path + test.name for test in tests]
 
     first, other = order(1), order(2)
     assert first == order(1)
@@ -58,6 +65,7 @@ def test_a_seed_gives_an_order_of_the_tests():
     assert sorted(first) == sorted(other)
 
 
+@pytest.mark.extended
 def test_a_missing_package_fails_a_complete_run_and_a_missing_browser_does_not(tmp_path):
     skip = "import pytest\npytest.importorskip('no_such_package')\n"
     (tmp_path / "test_one.py").write_text(skip)

@@ -27,13 +27,14 @@ from copa.analysis.reasons import Reasons, find_reasons, protected_columns
 from unit.planner import loans
 
 PEOPLE = loans.people(80, 11)
-QUICK = {"later_models": copa.LaterModels(n_refits=20)}  # no reason depends on what is known of the next models
+QUICK = {"later_models": copa.LaterModels(n_refits=4)}  # no reason depends on what is known of the next models
 
 
 def black_box():
     return loans.planner(
         loans.fitted_pipeline(RandomForestClassifier(30, max_depth=4, random_state=0)),
-        **QUICK | {"later_models": copa.LaterModels(n_refits=4), "plausibility": 0.05},
+        **QUICK,
+        plausibility=0.05,
     )
 
 

@@ -115,9 +115,9 @@ def test_a_pipeline_that_multiplies_matrices_gives_the_same_plan_alone_and_in_a_
         assert essence(planner.plan(people.iloc[[i]])[0]) == essence(together[i])
 
 
-@pytest.mark.parametrize("n_rows", [1, 2, 3, 17, 63, 64, 65, 130])
-def test_a_row_is_encoded_alike_in_any_batch(n_rows):
+def test_a_row_is_encoded_alike_in_any_batch():
     planner, people = rotated()
     model = planner.strategy_.model
     table = people.iloc[np.arange(200) % len(people)]
-    np.testing.assert_array_equal(model.encode(table[:n_rows]), model.encode(table)[:n_rows])
+    for n_rows in (1, 2, 3, 17, 63, 64, 65, 130):
+        np.testing.assert_array_equal(model.encode(table[:n_rows]), model.encode(table)[:n_rows])

@@ -22,6 +22,7 @@ from unit.planner.promises import Judge, broken_promises
 
 TRAINING = loans.people(300, 0)
 PEOPLE = loans.people(80, 7)
+FEW = {"later_models": copa.LaterModels(n_refits=20)}  # for models that are refitted one by one
 
 
 def raw_theta(classifier):
@@ -107,7 +108,7 @@ def test_a_model_without_probabilities_takes_a_decision_value(threshold, favoura
 )
 def test_every_kind_of_linear_classifier_is_refitted_and_planned_for(classifier):
     model = loans.fitted_pipeline(classifier)
-    planner = loans.planner(model, guarantee=0.6)
+    planner = loans.planner(model, guarantee=0.6, **FEW)
     batch = planner.plan(PEOPLE)
     assert broken_promises(Judge.of(planner), PEOPLE, batch) == []
     assert set(batch.status) <= {"ok", "already_valid", "fragile"}
@@ -133,7 +134,7 @@ QUICK = ("svc-None-True", "svc-0.6-False", "logistic-0.6-True")
 def test_a_calibrated_classifier_accepts_every_option(case):
     base, threshold, ensemble = CALIBRATED[case]
     model = loans.fitted_pipeline(CalibratedClassifierCV(base, ensemble=ensemble, cv=3, method="sigmoid"))
-    planner = loans.planner(model, threshold=threshold, guarantee=0.6)
+    planner = loans.planner(model, threshold=threshold, guarantee=0.6, **FEW)
     batch = planner.plan(PEOPLE)
 
     def accepts(rows):
@@ -162,7 +163,7 @@ def test_components_of_numeric_columns_are_seen_through():
 
 def test_components_after_the_encoder_are_seen_through():
     model = make_pipeline(loans.encoder(), PCA(5), LogisticRegression()).fit(TRAINING, loans.outcomes(TRAINING))
-    planner = loans.planner(model, guarantee=0.6)
+    planner = loans.planner(model, guarantee=0.6, **FEW)
     batch = planner.plan(PEOPLE)
     assert broken_promises(Judge.of(planner), PEOPLE, batch) == []
     assert len(batch.options) > 50

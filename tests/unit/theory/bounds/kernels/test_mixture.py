@@ -34,6 +34,7 @@ def least_squares(columns, goal, start=None):
     return weights, np.linalg.norm(columns @ weights - goal)
 
 
+@pytest.mark.extended  # its kernel is compiled for the test
 @pytest.mark.parametrize("seed", range(40))
 def test_least_squares_agrees_with_scipy(seed):
     rng = np.random.default_rng([1, seed])

@@ -51,6 +51,7 @@ def value_of(menu, costs, distances, unit):
     return costs[menu].mean() / unit + WEIGHT * (1.0 - np.linalg.det(kernel))
 
 
+@pytest.mark.extended  # its kernel is compiled for the test
 def test_the_plan_chosen_is_as_a_rule_the_best_of_all_subsets():
     choose = callable_from_python(choose_plan)
     exact = []
