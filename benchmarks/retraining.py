@@ -16,7 +16,8 @@ from threadpoolctl import threadpool_limits
 from benchmarks.reporting import Row
 from benchmarks.timing import taking_turns
 from copa.models.refits import retrained_parameters
-from copa.models.refits.retraining import as_generator, draw_subset
+from copa.models.refits.retraining import as_generator
+from copa.models.refits.subsets import draw_subset
 
 SIZES = [(1000, 5), (1000, 20), (1000, 50), (10_000, 20)]  # rows, features
 N_MODELS = 1000

@@ -238,6 +238,13 @@ one_blas_thread = SharedChange(partial(threadpool_limits, 1, user_api="blas"))
 no_warnings = SharedChange(partial(warnings.catch_warnings, record=True, action="ignore"))
 
 
+@contextmanager
+def one_thread_no_warnings() -> Iterator[None]:
+    """Silence warnings, and hold models to one thread: threads of threads wait for each other longer than they work."""
+    with threadpool_limits(1, user_api="openmp"), one_blas_thread, no_warnings:  # OpenMP's is of the calling thread
+        yield
+
+
 @cache
 def _libraries() -> ThreadpoolController:
     """The libraries with threads of their own that were loaded when this was first asked for."""

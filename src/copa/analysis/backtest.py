@@ -16,7 +16,8 @@ from copa.analysis.backtest_record import SPLITS, VERSIONS, Backtest
 from copa.exceptions import CopaError, InvalidInputError, WeakModelWarning
 from copa.models.base import Model, best_of
 from copa.models.refits.penalty import keep_penalty_per_row
-from copa.models.refits.retraining import draw_with_both_classes, refit
+from copa.models.refits.retraining import refit
+from copa.models.refits.subsets import draw_with_both_classes
 from copa.models.refits.versions import read_dated, read_version, refit_versions, require_list, scores_of
 from copa.planner.labels import weakness_of
 from copa.planner.later_models import Expected, LaterModels, read_later_models

@@ -9,9 +9,8 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
-from copa._core.threads import count_threads, for_each_chunk, interruption, stopping_at
+from copa._core.threads import count_threads, for_each_chunk, interruption, one_thread_no_warnings, stopping_at
 from copa.exceptions import InvalidInputError
-from copa.models.refits.score_retraining import one_thread_no_warnings
 from waiting import wait_until
 
 LONG = 60.0  # seconds that work takes which nobody stops: far more than a loaded machine needs to react

@@ -10,7 +10,7 @@ from sklearn.preprocessing import OneHotEncoder
 import copa
 from copa.models.black_box import BlackBox
 from copa.models.linear import is_linear
-from copa.models.refits.score_retraining import stopped_early
+from copa.models.refits.black_box_refits import stopped_early
 from copa.planner.strategies.samples import UnwrittenRows
 from unit.planner.promises import Judge, _cell_faults, finite_cantelli
 

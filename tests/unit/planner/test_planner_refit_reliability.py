@@ -7,7 +7,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import copa
 from copa.exceptions import RetrainingError
-from copa.models.refits.score_retraining import draw_thirds_in_halves
+from copa.models.refits.subsets import draw_thirds_in_halves
 from copa.planner.strategies.refit_reliability import choose_rows, compare_halves, n_sides
 from unit.planner import loans
 

@@ -15,14 +15,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from copa._core.arrays import Array, as_floats
 from copa._core.progress import stage
+from copa._core.threads import one_thread_no_warnings
 from copa.exceptions import InvalidInputError, RetrainingError
 from copa.models.base import unfitted
 from copa.models.bins import holds_edges, inner_transformers
 from copa.models.linear import LinearModel, base_classifier, parameter_vector
 from copa.models.refits.penalty import keep_penalty_per_row
-from copa.models.refits.retraining import Indices
-from copa.models.refits.score_retraining import one_thread_no_warnings
-from copa.models.refits.subsets import Subsets
+from copa.models.refits.subsets import Indices, Subsets
 
 if TYPE_CHECKING:
     import pandas as pd

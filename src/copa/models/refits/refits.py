@@ -9,13 +9,13 @@ from copa._core.arrays import Array
 from copa._core.progress import stage
 from copa._core.reading import read_count
 from copa._core.representation import short_repr
+from copa._core.threads import one_thread_no_warnings
 from copa.exceptions import InvalidInputError
 from copa.models.linear import LinearModel, base_classifier
 from copa.models.refits.declared_encoders import DeclaredEncoder, Scalings
 from copa.models.refits.logistic import Links, LogisticModel, LogisticProblem, damped_newton, refit_logistic
 from copa.models.refits.penalty import keep_penalty_per_row
 from copa.models.refits.pipeline_refits import PipelineRefits
-from copa.models.refits.score_retraining import one_thread_no_warnings
 from copa.models.refits.subsets import Subsets
 
 if TYPE_CHECKING:

@@ -1,24 +1,22 @@
 """Parameters of a model refitted many times on random subsets of its training data."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, as_floats, require_finite
 from copa._core.progress import counting
-from copa._core.reading import read_count, read_share
+from copa._core.reading import read_count
 from copa.data.tables.frames import as_pandas, is_table
-from copa.exceptions import InvalidInputError, RetrainingError
+from copa.exceptions import InvalidInputError
 from copa.models.base import best_of, labels_of_rows, thawed, unfitted
 from copa.models.linear import LinearModel, at_chosen_penalty, base_classifier, parameter_vector
 from copa.models.refits.logistic import LogisticModel, LogisticProblem, damped_newton, refit_logistic
 from copa.models.refits.penalty import keep_penalty_per_row
-
-Indices = npt.NDArray[np.intp]
-MAX_DRAWS = 1000
+from copa.models.refits.subsets import Indices, draw_subset, subset_size
 
 
 def as_generator(random_state: Any) -> np.random.Generator:
@@ -34,51 +32,6 @@ def as_generator(random_state: Any) -> np.random.Generator:
         return np.random.default_rng(random_state)
     except ValueError as error:
         raise InvalidInputError(f"random_state must not be negative, got {random_state!r}") from error
-
-
-def subset_size(n_rows: int, fraction: float) -> int:
-    """Return the number of rows that `fraction` of `n_rows` stands for."""
-    return max(1, round(read_share(fraction, "fraction", or_one=True) * n_rows))
-
-
-def draw_subset(target: Array, size: int, rng: np.random.Generator) -> Indices:
-    """Return `size` sorted row indices, uniform among the subsets in which both classes occur.
-
-    Parameters
-    ----------
-    target : ndarray of shape (n,)
-        1.0 for rows of the positive class, else 0.0.
-    size : int
-    rng : numpy.random.Generator
-
-    Raises
-    ------
-    RetrainingError
-        If the subsets keep missing a class.
-    """
-
-    def draw() -> Indices:
-        # The rows with the smallest random keys: several times faster than Generator.choice.
-        keys = rng.random(target.size)
-        return np.flatnonzero(keys <= np.partition(keys, size - 1)[size - 1])[:size]
-
-    return draw_with_both_classes(draw, target, f"subsets of {size} out of {target.size} rows")
-
-
-Sample = TypeVar("Sample", Indices, tuple[Indices, Indices])
-
-
-def draw_with_both_classes(draw: Callable[[], Sample], target: Array, what: str) -> Sample:
-    """Draw a sample of rows, or a pair of samples, until both classes occur in each."""
-    for _ in range(MAX_DRAWS):
-        sample = draw()
-        if all(0.0 < target[rows].sum() < rows.size for rows in (sample if isinstance(sample, tuple) else (sample,))):
-            return sample
-    rarer = int(min(target.sum(), target.size - target.sum()))
-    raise RetrainingError(
-        f"{MAX_DRAWS} {what} all lacked a class (the rarer has {rarer} of the {target.size} rows); give more rows of "
-        "the rarer class, or draw a larger fraction of them"
-    )
 
 
 @dataclass(frozen=True, eq=False)

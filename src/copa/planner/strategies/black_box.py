@@ -10,7 +10,7 @@ import numpy as np
 from copa._core.arrays import Array, Indices
 from copa._core.formats import Archive
 from copa._core.reading import read_number, read_word
-from copa._core.threads import for_each_chunk
+from copa._core.threads import for_each_chunk, one_thread_no_warnings
 from copa._core.words import shown
 from copa.data.schema import FeatureSchema
 from copa.data.schema.columns import ReadTable
@@ -19,7 +19,6 @@ from copa.data.tables.packing import pack_frame, unpack_frame
 from copa.exceptions import InvalidInputError
 from copa.models.base import reading_rows
 from copa.models.black_box import BlackBox, typical_rows
-from copa.models.refits.score_retraining import one_thread_no_warnings
 from copa.planner.search.problem import ActionSpace
 from copa.planner.search.ranges import medians, read_medians
 from copa.planner.search.regions import read_regions

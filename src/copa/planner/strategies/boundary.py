@@ -14,15 +14,11 @@ from copa._core.words import rounded_down
 from copa.exceptions import InvalidInputError
 from copa.models.base import unfitted
 from copa.models.black_box import BlackBox
+from copa.models.refits.black_box_refits import require_clonable, retrain
 from copa.models.refits.history import Drift
 from copa.models.refits.penalty import keep_penalty_per_row
 from copa.models.refits.pipeline_refits import lenient_encoders
-from copa.models.refits.score_retraining import (
-    THIRD,
-    draw_thirds_in_halves,
-    require_clonable,
-    retrain,
-)
+from copa.models.refits.subsets import THIRD, draw_thirds_in_halves
 from copa.models.stored_fits import pack_refits, unpack_refits
 from copa.planner.search._kernels.arguments import FoundPlans
 from copa.planner.search.problem import ActionSpace

@@ -17,7 +17,8 @@ from sklearn.svm import LinearSVC
 
 from copa.exceptions import InvalidInputError, RetrainingError
 from copa.models.refits import retrained_parameters
-from copa.models.refits.retraining import as_generator, draw_subset
+from copa.models.refits.retraining import as_generator
+from copa.models.refits.subsets import draw_subset
 
 TIGHT = {"tol": 1e-10, "max_iter": 100_000}
 

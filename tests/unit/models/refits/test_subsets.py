@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from copa.exceptions import RetrainingError
-from copa.models.refits.retraining import draw_subset, subset_size
+from copa.models.refits.subsets import draw_subset, subset_size
 
 
 def test_a_subset_holds_different_rows_of_both_classes():

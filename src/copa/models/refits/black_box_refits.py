@@ -1,39 +1,19 @@
-"""Black boxes retrained on parts of their rows, and moments of scores as an ambiguity set.
+"""Black boxes fitted again to parts of their rows."""
 
-A black box has no parameters. Where a surrogate assumes how the scores of rows vary, that is enough: a row enters the
-bounds only through the mean of its score and inner products with the others. `standard_points` writes options as points
-whose products are those, and `standard_ball` is the ambiguity set in which they lie, the same for every plan of up to J
-options. So parameters of linear models and moments of scores enter the bounds by one door.
-"""
-
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from copa._core.arrays import Array, Indices
-from copa._core.threads import for_each_chunk, no_warnings, one_blas_thread
+from copa._core.arrays import Indices
+from copa._core.threads import for_each_chunk, one_thread_no_warnings
 from copa.exceptions import InvalidInputError, RetrainingError
 from copa.models.base import unfitted
 from copa.models.black_box import BlackBox
-from copa.models.refits.retraining import (
-    draw_with_both_classes,
-    refit,
-    subset_size,
-)
+from copa.models.refits.retraining import refit
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-@contextmanager
-def one_thread_no_warnings() -> Iterator[None]:
-    """Silence warnings, and hold models to one thread: threads of threads wait for each other longer than they work."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1, user_api="openmp"), one_blas_thread, no_warnings:  # OpenMP's is of the calling thread
-        yield
 
 
 def retrain(
@@ -120,38 +100,3 @@ def require_clonable(model: BlackBox) -> None:
             f"{type(model.estimator).__name__} cannot be cloned and retrained: it must be a scikit-learn estimator "
             "(get_params, set_params)"
         ) from error
-
-
-THIRD = 1.0 / 3.0  # of the rows
-
-
-def draw_thirds_in_halves(
-    target: Array, n_samples: tuple[int, ...], n_sides: int, rng: np.random.Generator
-) -> list[Indices]:
-    """Random thirds of the rows, without replacement, each within one half of a split and with both classes.
-
-    Around a fit to all n rows, fits to m of them vary by (n - m) / m times the variance of a fit to n fresh rows: with
-    a third, as a model on fresh data varies around today's, both being samples. A refit inside one half has seen
-    nothing of the other one.
-
-    Parameters
-    ----------
-    target : ndarray of shape (n,)
-    n_samples : tuple of int
-        Of each group of samples, which follow one another; sample k of each is in half k % n_sides.
-    n_sides : int
-        Number of halves, even: 2 i and 2 i + 1 are those of one split.
-    rng : numpy.random.Generator
-    """
-    size = subset_size(target.size, THIRD)
-    halves: list[Indices] = []
-    for _ in range(n_sides // 2):
-        order = rng.permutation(target.size)
-        halves += [np.sort(order[: target.size // 2]), np.sort(order[target.size // 2 :])]
-
-    def draw(half: Indices) -> Indices:
-        few = min(size, half.size)
-        what = f"subsets of {few} out of {half.size} rows"
-        return draw_with_both_classes(lambda: np.sort(rng.choice(half, few, replace=False)), target, what)
-
-    return [draw(halves[k % n_sides]) for n in n_samples for k in range(n)]
