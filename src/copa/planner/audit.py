@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from copa._core.arrays import Array
+from copa._core.arrays import Array, Indices
 from copa._core.progress import stage
 from copa._core.words import ERROR, FRAGILE, INFEASIBLE, OK
 from copa.data.schema.columns import ReadTable
@@ -26,19 +26,21 @@ if TYPE_CHECKING:
 class ReadablePlans:
     """External plans whose rows the schema and the pipeline can read, the options of each applicant together."""
 
-    plans: ExternalPlans
-    errors: dict[int, str]  # of applicants with a row that cannot be read, whose options are left out
+    origins: ReadTable  # all N applicants
+    applicants: CheckedRows  # those of them whose rows are good
+    rows: ReadTable  # M options
+    owner: Indices  # (M,), positions of their applicants, ascending
+    encoded: Array | None  # (M, k), the options by `Strategy.encode`; None where it was not called
     n_options: int  # most options of a plan, as given
-    applicants: CheckedRows
-    rows: ReadTable  # the M options
-    encoded_options: Array | None  # (M, k), by `Strategy.encode`; None where it was not called
+    errors: dict[int, str]  # of applicants with a row that cannot be read, whose options are left out
 
     @classmethod
     def read(cls, strategy: Strategy, given: ExternalPlans) -> "ReadablePlans":
         """Check and encode every row."""
         order = np.argsort(given.owner, kind="stable")
-        owner, options = given.owner[order], given.options.iloc[order].reset_index(drop=True)
-        own = read_rows(strategy, given.factuals)
+        owner, options = given.owner[order].astype(np.int64), given.options.iloc[order].reset_index(drop=True)
+        origins = ReadTable(given.factuals)
+        own = read_rows(strategy, origins)
         # An option between the steps can be read and bounded; that the schema does not allow it is said of it alone.
         whole = [feature.name for feature in strategy.schema.features if feature.kind == "integer"]
         schema = strategy.schema.replace({name: {"kind": "numeric"} for name in whole})
@@ -52,18 +54,12 @@ class ReadablePlans:
             rows = rows.take(np.flatnonzero(kept), renumbered=True)
             encoded, owner = encoded[kept], owner[read.good][kept]
         n_options = int(np.bincount(given.owner, minlength=1).max())
-        return cls(ExternalPlans(given.factuals, rows.frame, owner), errors, n_options, own, rows, encoded)
+        return cls(origins, own, rows, owner, encoded, n_options, errors)
 
     def with_options(self, options: "pd.DataFrame", kept: Flags | None = None) -> "ReadablePlans":
         """Return the same applicants with other options, checked already; `kept` flags those that they replace."""
-        owner = self.plans.owner if kept is None else self.plans.owner[kept]
-        plans = ExternalPlans(self.plans.factuals, options, owner)
-        return replace(self, plans=plans, rows=ReadTable(options), encoded_options=None)
-
-    @property
-    def origins(self) -> "pd.DataFrame":
-        """Rows of the applicants, one for each of the M options."""
-        return self.plans.factuals.iloc[self.plans.owner]
+        owner = self.owner if kept is None else self.owner[kept]
+        return replace(self, rows=ReadTable(options), owner=owner, encoded=None)
 
 
 class Audit(NamedTuple):
@@ -76,24 +72,22 @@ class Audit(NamedTuple):
 def audit_plans(strategy: Strategy, given: ReadablePlans, request: PlanRequest, n_jobs: int | None) -> Audit:
     """Bound and judge external plans, exactly as they are."""
     started = perf_counter()
-    factuals, n = given.plans.factuals, len(given.plans.factuals)
-    owner, origins = given.plans.owner.astype(np.int64), ReadTable(factuals)
-    n_options = given.n_options
+    n, n_options = len(given.origins), given.n_options
     with stage("reading what the model says of the options"):
-        options = strategy.evaluate_options(origins, given.rows, owner, n_options, n_jobs, given.encoded_options)
+        options = strategy.evaluate_options(given.origins, given.rows, given.owner, n_options, n_jobs, given.encoded)
     sized = replace(request, n_options=n_options)
-    made = deliver(strategy, origins, options, sized, n_jobs, keep_refused=True)  # what is wrong is said of them
+    delivered = deliver(strategy, given.origins, options, sized, n_jobs, keep_refused=True)
     with stage("checking the options against the schema"):
-        violations = _violations(strategy, origins, options)
-    status, message = _verdicts(made, violations, n, request)
+        violations = _violations(strategy, given.origins, options)
+    status, message = _verdicts(delivered, violations, n, request)
     if strategy.shortage and not request.expected:
         message[status == FRAGILE] = strategy.shortage
     for i, error in given.errors.items():
         status[i], message[i] = ERROR, error
     seconds = np.full(n, (perf_counter() - started) / max(n, 1))
     verdicts = status, message, np.full(n, np.nan), seconds
-    rates = strategy.expected_rates(made.options, n, n_jobs)
-    batch = assemble(factuals, np.arange(n), made, verdicts, request, strategy.basis, rates)
+    rates = strategy.expected_rates(delivered.options, n, n_jobs)
+    batch = assemble(given.origins.frame, np.arange(n), delivered, verdicts, request, strategy.basis, rates)
     return Audit(batch, options.accepted & np.array([not words for words in violations], dtype=bool))
 
 
@@ -107,10 +101,12 @@ def _violations(strategy: Strategy, origins: ReadTable, options: Options) -> lis
     return violations
 
 
-def _verdicts(made: Delivered, violations: list[list[str]], n: int, request: PlanRequest) -> tuple[Texts, Texts]:
+def _verdicts(delivered: Delivered, violations: list[list[str]], n: int, request: PlanRequest) -> tuple[Texts, Texts]:
     """Return statuses and messages of N applicants."""
     status, message = np.full(n, OK, dtype=object), np.full(n, "", dtype=object)
-    edges = np.searchsorted(made.options.owner, np.arange(n + 1)).tolist()  # the options of an applicant are together
+    edges = np.searchsorted(
+        delivered.options.owner, np.arange(n + 1)
+    ).tolist()  # the options of an applicant are together
     for i in range(n):
         own = slice(edges[i], edges[i + 1])
         if own.start == own.stop:
@@ -121,14 +117,16 @@ def _verdicts(made: Delivered, violations: list[list[str]], n: int, request: Pla
             for k, words in enumerate(violations[own], start=1)
             if words
         ]
-        refused = [f"option {k}" for k, good in enumerate(made.options.accepted[own].tolist(), start=1) if not good]
+        refused = [
+            f"option {k}" for k, good in enumerate(delivered.options.accepted[own].tolist(), start=1) if not good
+        ]
         if refused:
             broken.append(f"today's model does not accept {', '.join(refused)}")
         if broken:
             status[i], message[i] = INFEASIBLE, "; ".join(broken)
-        elif not made.reached[i]:
-            weights = made.bounds.weights[own] * (made.bounds.lower[i] > 0.0)
-            weakest = breaks_first(made.bounds.option_lower[own], weights)
+        elif not delivered.reached[i]:
+            weights = delivered.bounds.weights[own] * (delivered.bounds.lower[i] > 0.0)
+            weakest = breaks_first(delivered.bounds.option_lower[own], weights)
             what = request.goal
             asked = f"the {what} asked for, {request.guarantee:g} for {WHOM[request.guarantee_for]},"
             if request.objective == "paper":

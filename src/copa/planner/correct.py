@@ -145,8 +145,8 @@ def correct_plans(
     with stage("checking the plans as they are"):
         readable = ReadablePlans.read(strategy, given)
     audit = audit_plans(strategy, readable, request, run.n_jobs)
-    before, plans = audit.batch, readable.plans
-    with_options, owner = np.unique(plans.owner, return_inverse=True)  # these applicants' own rows are good
+    before = audit.batch
+    with_options, owner = np.unique(readable.owner, return_inverse=True)  # these applicants' own rows are good
     owner = owner.astype(np.int64)
     checked = readable.applicants
     places = np.searchsorted(checked.good, with_options)
@@ -164,7 +164,7 @@ def correct_plans(
         found = task.rows(sound)
     else:
         least = np.where(audit.sound, reached, -1.0)
-        found = search_from_options(searched, plans.options, applicants, owner, least, moving, request, run)
+        found = search_from_options(searched, readable.rows.frame, applicants, owner, least, moving, request, run)
     flags = moving & (found.outcomes < Outcome.UNREACHABLE)
     with stage("writing the corrected rows"):
         rows = write_rows(strategy.space, applicants.table, applicants.regions, owner[flags], found.rows[flags]).frame
@@ -176,7 +176,7 @@ def correct_plans(
         better = (before.status == INFEASIBLE) | (result.batch.lower >= before.lower)
         if not better.all():
             flags = better[before.owner]
-            corrected = _with_rows(strategy, readable, flags, corrected.plans.options[flags])
+            corrected = _with_rows(strategy, readable, flags, corrected.rows.frame[flags])
             result = audit_plans(strategy, corrected, request, run.n_jobs)
     after, kept = _without_refused(strategy, corrected, result, request, run.n_jobs)
     after = _with_late_ones(after, before.owner, moving & (found.outcomes == Outcome.TIMED_OUT))
@@ -199,7 +199,7 @@ def _with_rows(strategy: Strategy, given: ReadablePlans, flags: Flags, rows: "pd
     """Return the plans with other rows in place of the options flagged."""
     if flags.all():
         return given.with_options(rows)
-    options = make_room(strategy.space, given.plans.options)
+    options = make_room(strategy.space, given.rows.frame)
     columns = {name: overwritten(options[name], flags, rows[name]) for name in options.columns}
     return given.with_options(with_columns(options, columns))
 
@@ -211,7 +211,7 @@ def _without_refused(
     kept = np.ones(len(audit.sound), dtype=bool)
     while not audit.sound.all():  # until the model accepts, among the rows that leave, all of them
         kept[kept] = audit.sound
-        left = corrected.with_options(corrected.plans.options[kept].reset_index(drop=True), kept)
+        left = corrected.with_options(corrected.rows.frame[kept].reset_index(drop=True), kept)
         audit = audit_plans(strategy, left, request, n_jobs)
     return audit.batch, kept
 
@@ -235,9 +235,9 @@ def _with_reasons(strategy: Strategy, after: PlanBatch, corrected: ReadablePlans
         return after
     message = after.message.copy()
     refused = np.flatnonzero(~kept)
-    owner = corrected.plans.owner[refused]
-    numbers = refused - np.searchsorted(corrected.plans.owner, owner) + 1
-    against = reasons_against(strategy, corrected.origins.iloc[refused], corrected.plans.options.iloc[refused])
+    owner = corrected.owner[refused]
+    numbers = refused - np.searchsorted(corrected.owner, owner) + 1
+    against = reasons_against(strategy, corrected.origins.frame.iloc[owner], corrected.rows.frame.iloc[refused])
     for i, number, reason in zip(owner.tolist(), numbers.tolist(), against, strict=True):
         left_out = f"given option {number} is left out: {reason}"
         message[i] = f"{message[i]}; {left_out}" if message[i] else left_out
@@ -404,11 +404,11 @@ def _search(
     alone = replace(request, guarantee=level_of_each(request), n_options=1, guarantee_for="each")
     with stage("searching from options", len(starts), "options") as advance:
         found = strategy.build(starts, alone, replace(run, progress=advance))
-    made = deliver(strategy, starts.origins, found.options, alone, run.n_jobs)
+    delivered = deliver(strategy, starts.origins, found.options, alone, run.n_jobs)
     result.outcomes[whose[found.plans.outcomes == Outcome.TIMED_OUT]] = Outcome.TIMED_OUT
-    owner = made.options.owner
+    owner = delivered.options.owner
     rows = whose[owner]
-    taken = made.bounds.option_lower > least[rows]
+    taken = delivered.bounds.option_lower > least[rows]
     result.rows[rows[taken]] = found.plans.options[owner[taken], 0]
     result.outcomes[rows[taken]] = found.plans.outcomes[owner[taken]]
 
