@@ -105,7 +105,6 @@ def unpack_refits(
     return tuple(model.replaced(fit) for fit in fits)
 
 
-LARGEST_NODE = 1024  # bytes; scikit-learn's have 64
 TREE_STATE = ("max_depth", "node_count", "nodes", "values")  # of scikit-learn's trees
 
 
@@ -132,31 +131,20 @@ def pack_trees(trees: dict[int, Any]) -> dict[str, Any]:
         "count": np.array([state["node_count"] for state in states], dtype=np.int64),
         "values": np.concatenate([array.ravel() for array in values]),
         "shapes": np.array([array.shape for array in values], dtype=np.int64),
-        "dtype": np.frombuffer(json.dumps(_described(nodes.dtype)).encode(), dtype=np.uint8),
         **fields,
     }
 
 
-def _described(dtype: Any) -> dict[str, Any]:
-    """A type of nodes as JSON holds it, with the gaps between its fields."""
-    fields = {name: [dtype.fields[name][0].str, dtype.fields[name][1]] for name in dtype.names}
-    return {"fields": fields, "size": dtype.itemsize}
-
-
-def unpack_trees(arrays: dict[str, Any], budget: Budget) -> dict[int, Any]:
-    """States of the trees, by their places; the budget is that of the file which the arrays are from."""
+def unpack_trees(arrays: dict[str, Any], node_type: Any) -> dict[int, Any]:
+    """States of the trees, by their places; `node_type` is the dtype of nodes in the pattern's own trees."""
     if "trees/place" not in arrays:
         return {}
     counts, shapes = arrays["trees/count"].tolist(), arrays["trees/shapes"]
-    described = budget.parse_json(arrays["trees/dtype"].tobytes(), "trees/dtype")
-    names = list(described["fields"])
-    formats, offsets = zip(*described["fields"].values(), strict=True)
-    dtype = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": described["size"]})
-    columns = {name: arrays[f"trees/nodes/{name}"] for name in names}
+    columns = {name: arrays[f"trees/nodes/{name}"] for name in node_type.names}
     n_nodes = int(sum(counts))
-    if dtype.itemsize > LARGEST_NODE or any(column.shape != (n_nodes,) for column in columns.values()):
+    if any(column.shape != (n_nodes,) for column in columns.values()):
         raise ValueError("its trees have another number of nodes than they say")  # before there is room made for them
-    nodes = np.zeros(n_nodes, dtype=dtype)
+    nodes = np.zeros(n_nodes, dtype=node_type)
     for name, column in columns.items():
         nodes[name] = column
     ends, value_ends = np.cumsum(counts), np.cumsum(shapes.prod(axis=1))
@@ -240,12 +228,29 @@ class Pattern:
 
     Parameters
     ----------
-    estimator : as it comes out of a file, so that its parts are the same whenever it does
+    estimator : object
+        As it comes out of a file, so that its parts are the same whenever it does.
+
+    Attributes
+    ----------
+    walk : ndarray of shape (2,)
+        Number and checksum of its leaves: parts are known by their places on the walk.
+    node_type : dtype or None
+        Of the nodes of its trees.
     """
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
-        self.walk = _walk(estimator)
+        leaves: list[Any] = []
+
+        def note(leaf: Any, _: Any, __: int) -> Any:
+            leaves.append(leaf)
+            return leaf
+
+        _walk_both(estimator, estimator, note, {}, count())
+        kinds = " ".join("plain" if isinstance(leaf, PLAIN) else type(leaf).__qualname__ for leaf in leaves)
+        self.walk = np.array([len(leaves), crc32(kinds.encode())], dtype=np.int64)
+        self.node_type = next((leaf.__getstate__()["nodes"].dtype for leaf in leaves if is_tree(leaf)), None)
 
     def pack(self, other: Any) -> bytes:
         """Return what another fit has that this one has not.
@@ -266,20 +271,14 @@ class Pattern:
         return repacked(buffer.getvalue())
 
     def unpack(self, raw: bytes, budget: Budget | None = None) -> Any:
-        """Make the fit that `pack` has written; of no other types than this one has.
-
-        Parameters
-        ----------
-        raw : bytes
-        budget : of the file which the bytes are inside of
-        """
+        """Make the fit that `pack` has written, of no other types than this one has, within the budget of its file."""
         try:
             budget = Budget(len(raw)) if budget is None else budget
             arrays = read_arrays(raw, ARRAYS, budget)
             self._require_same_walk(arrays.pop("walk"))
             plain = {int(k): _plain(value) for k, value in budget.parse_json(arrays.pop("plain").tobytes(), "plain")}
             stored = {int(name.split("/")[1]): array for name, array in arrays.items() if name.startswith("array/")}
-            differences = Differences(plain, stored, unpack_trees(arrays, budget))
+            differences = Differences(plain, stored, unpack_trees(arrays, self.node_type))
             estimator = _walk_both(self.estimator, self.estimator, differences.made, {}, count())
             require_sound(estimator)
         except MemoryError:
@@ -291,23 +290,6 @@ class Pattern:
     def _require_same_walk(self, stored: Any) -> None:
         if not np.array_equal(stored, self.walk):
             raise ValueError("the model's parts are other ones; was it made with another version of scikit-learn?")
-
-
-def _walk(pattern: Any) -> Any:
-    """Length and checksum of the walk through a pattern: parts are known by their places on it."""
-    met: dict[int, Any] = {}
-    waiting, length, checksum = [pattern], 0, 0
-    while waiting:
-        part = waiting.pop()
-        if not isinstance(part, PLAIN) and id(part) in met:
-            continue
-        met[id(part)] = part
-        inner = None if isinstance(part, PLAIN) else _parts(part)
-        kind = "plain" if isinstance(part, PLAIN) else type(part).__qualname__
-        description = kind if inner is None else f"{kind} {_names(part)}"
-        length, checksum = length + 1, crc32(description.encode(), checksum)
-        waiting += inner or []
-    return np.array([length, checksum], dtype=np.int64)
 
 
 def _plain(value: Any) -> Any:
