@@ -153,11 +153,19 @@ class Format:
             content = reader.read_json(self.content)
             self._require_readable(content)
             arrays = {} if self.arrays is None else reader.read_arrays(ARRAYS, self.arrays)
-            if content.get("digest") != digest_of(content, arrays):
-                raise DataError(
-                    "its content was changed after it was saved, or is damaged: it does not have its digest"
-                )
+            self._require_digest(content, arrays)
             yield OpenArchive(content, arrays, reader)
+
+    def unseal(self, raw: bytes) -> dict[str, Any]:
+        """Return the JSON that `seal` made, once it is checked."""
+        content = Budget(len(raw)).parse_json(raw, self.content)
+        self._require_readable(content)
+        self._require_digest(content, {})
+        return dict(content)
+
+    def _require_digest(self, content: dict[str, Any], arrays: Mapping[str, Any]) -> None:
+        if content.get("digest") != digest_of(content, arrays):
+            raise DataError("its content was changed after it was saved, or is damaged: it does not have its digest")
 
     def read(self, raw: bytes, path: str | Path, budget: Budget | None = None) -> Archive:
         """Read the bytes of a whole file and its members, each of which must have its digest."""

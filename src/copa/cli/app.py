@@ -4,11 +4,22 @@ from typing import Annotated
 
 import typer
 
-from copa.cli import audit, backtest, correct, demo, fit, gate, keep, letter, plan, promises, serve, verify, warm_up
+from copa._core.progress import counting
+from copa.cli import backtest, demo, external, fit, gate, keep, letter, plan, promises, serve, verify
 from copa.cli import schema as schemas
-from copa.cli.flags import Command, Group
-from copa.cli.messages import debugging, guarded, signals_as_exceptions
-from copa.cli.streams import open_streams
+from copa.cli.commands import (
+    Command,
+    Debug,
+    Delimiter,
+    Group,
+    Json,
+    NJobs,
+    Quiet,
+    RawCells,
+    guarded,
+    wants_json,
+)
+from copa.cli.messages import open_streams, show, show_json, signals_as_exceptions
 
 app = typer.Typer(
     name="copa",
@@ -20,27 +31,25 @@ app = typer.Typer(
 )
 
 
-def _show_version(context: typer.Context, wanted: bool) -> None:
+def _show_version(_: typer.Context, wanted: bool) -> None:
     if wanted:
         from copa import __version__
 
         typer.echo(__version__)
-        if context.params["verbose"]:
-            from copa._core.kernels import kernels_in_use
-
-            typer.echo(kernels_in_use())
         raise typer.Exit
 
 
 @app.callback()
 def root(
     *,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
-    verbose: Annotated[  # noqa: ARG001 - eager, so that it is known when the version is shown
-        bool, typer.Option("--verbose", is_eager=True, help="With --version: say where compiled kernels come from.")
-    ] = False,
-    version: Annotated[  # noqa: ARG001 - its callback acts
-        bool, typer.Option("--version", callback=_show_version, help="Show the version.")
+    debug: Debug = False,
+    quiet: Quiet = False,
+    json: Json = False,
+    n_jobs: NJobs = None,
+    delimiter: Delimiter = ",",
+    raw_cells: RawCells = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     """Counterfactual plans with certified lower bounds on their validity when the model is retrained.
@@ -48,7 +57,20 @@ def root(
     Exit codes: 0 fine; 1 bad data, nothing planned, a proof that fails or too many promises broken; 2 wrong use, or a
     candidate that could not be tried; 130 stopped by Ctrl-C, 143 by SIGTERM. A pipe that closes early changes none.
     """
-    debugging.set(debug)
+
+
+def warm_up() -> None:
+    """Compile the kernels now, where the package came without its library of them, and say where they come from."""
+    from copa._core.compilation import entry_points
+    from copa._core.kernels import kernel, kernels_in_use
+
+    names = entry_points()
+    for name in counting(names, "compiling kernels", len(names), "kernels"):
+        kernel(name)
+    if wants_json():
+        show_json({"kernels": kernels_in_use()})
+    else:
+        show(kernels_in_use())
 
 
 for command in (
@@ -56,14 +78,14 @@ for command in (
     fit.fit,
     plan.plan,
     letter.letter,
-    audit.audit,
-    correct.correct,
+    external.audit,
+    external.correct,
     backtest.backtest,
     verify.verify,
     gate.gate,
     keep.keep,
     serve.serve,
-    warm_up.warm_up,
+    warm_up,
 ):
     app.command(cls=Command)(guarded(command))
 app.add_typer(schemas.commands, name="schema")
@@ -71,11 +93,10 @@ app.add_typer(promises.commands, name="promises")
 
 
 def run(arguments: list[str]) -> int:
-    """Run the command; `--debug` may stand anywhere among the arguments."""
-    first = ["--debug"] if "--debug" in arguments else []
+    """Run the command and return its exit code."""
     try:
         with signals_as_exceptions(), open_streams():
-            app(args=[*first, *(argument for argument in arguments if argument != "--debug")], prog_name="copa")
+            app(args=arguments, prog_name="copa")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
     return 0

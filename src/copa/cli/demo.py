@@ -7,9 +7,9 @@ import typer
 
 from copa._core.progress import stage
 from copa._core.words import counted, rounded_down
+from copa.cli.commands import inherited, wants_json
 from copa.cli.letter import say_left_out, say_protected
 from copa.cli.messages import show, show_json, show_table
-from copa.cli.options import AsJson, NJobs, NRefits
 from copa.data.tables.cells import as_text
 from copa.plans.writers import plans_into
 
@@ -21,10 +21,6 @@ def demo(
         Path,
         typer.Option("--output", "-o", help="Folder for report, plans and letters.", metavar="DIR"),
     ] = Path("copa-demo"),
-    *,
-    n_refits: NRefits = None,
-    n_jobs: NJobs = None,
-    as_json: AsJson = False,
 ) -> None:
     """Plan for ten declined applicants of German Credit, which comes with the package."""
     from copa.report import write_report
@@ -32,7 +28,7 @@ def demo(
     from copa.report.letters.folder import LetterFolder
 
     output.mkdir(parents=True, exist_ok=True)
-    planner, declined = _prepare(n_refits, n_jobs)
+    planner, declined = _prepare()
     batch = planner.plan(declined)
     written = [output / name for name in ("report.html", "plans.csv", "plans.copa")]
     with stage("writing the report"):
@@ -46,7 +42,7 @@ def demo(
     say_protected(letters)
     say_left_out(letters)
     written.append(letters.folder)
-    if as_json:
+    if wants_json():
         show_json({"applicants": batch.summary().to_dict("records"), "written": [str(path) for path in written]})
         return
     show(batch[0].explain())
@@ -62,7 +58,7 @@ def demo(
     show(f"Check the bounds with: copa verify {written[2]}")
 
 
-def _prepare(n_refits: int | None, n_jobs: int | None) -> tuple[Any, Any]:
+def _prepare() -> tuple[Any, Any]:
     """A planner for a model of German Credit, and the first applicants that the model declines."""
     from sklearn.compose import make_column_transformer
     from sklearn.linear_model import LogisticRegression
@@ -70,7 +66,7 @@ def _prepare(n_refits: int | None, n_jobs: int | None) -> tuple[Any, Any]:
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
     from copa.data.datasets import load_german
-    from copa.planner import LaterModels, RecoursePlanner
+    from copa.planner import RecoursePlanner
 
     data = load_german()
     table, favourable = data.features, data.favourable
@@ -78,7 +74,5 @@ def _prepare(n_refits: int | None, n_jobs: int | None) -> tuple[Any, Any]:
     words = [name for name in table.columns if name not in numbers]
     encoder = make_column_transformer((OneHotEncoder(), words), (StandardScaler(), numbers))
     model = make_pipeline(encoder, LogisticRegression(C=0.1)).fit(table, favourable)
-    planner = RecoursePlanner(
-        model, data.schema, guarantee=0.8, later_models=LaterModels(n_refits=n_refits), n_jobs=n_jobs
-    ).fit(table, favourable)
+    planner = RecoursePlanner(model, data.schema, guarantee=0.8, n_jobs=inherited("n_jobs")).fit(table, favourable)
     return planner, table[~model.predict(table)].head(N_APPLICANTS)

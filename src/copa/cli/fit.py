@@ -11,32 +11,11 @@ import numpy as np
 import typer
 
 from copa._core.progress import stage
-from copa._core.words import hint, listed, shown
+from copa._core.words import listed, shown
+from copa.cli.commands import wants_json
+from copa.cli.files import load_model, open_data, planner_settings, require_columns, require_outputs, set_up
 from copa.cli.messages import MisuseError, misuse, say, show, show_json
-from copa.cli.options import (
-    AsJson,
-    Cost,
-    Delimiter,
-    Drop,
-    ExpectedRate,
-    Family,
-    Guarantee,
-    LeastPlausibility,
-    ModelFile,
-    NJobs,
-    NOptions,
-    NRefits,
-    NStarts,
-    RandomState,
-    Schema,
-    Target,
-    TrustPickle,
-    Whom,
-    open_data,
-    require_columns,
-    require_outputs,
-    set_up,
-)
+from copa.cli.options import Drop, Favourable, ModelFile, PlannerOptions, Schema, Target, TrustPickle
 from copa.data.schema import FeatureSchema
 from copa.data.schema.support import withheld_in_words
 from copa.data.tables.casting import kinds_of
@@ -52,32 +31,6 @@ if TYPE_CHECKING:
 
 
 MOST_TEXTS = 200  # different texts in a column that may change; more are names or notes, not choices
-PICKLES = (".pkl", ".pickle", ".joblib")
-
-
-def load_model(path: Path, *, trust_pickle: bool) -> Any:
-    """Load a fitted model from a .skops file, or from a pickle that the user vouches for."""
-    if not path.is_file():
-        raise MisuseError(f"the model {path} does not exist (looked for {path.absolute()})")
-    suffix = path.suffix.lower()
-    if suffix == ".skops":
-        from copa.models.storage import unpack_model
-
-        with misuse():
-            return unpack_model(path.read_bytes(), str(path))
-    if suffix not in PICKLES:
-        raise MisuseError(f"a model must be a .skops file, or a pickle (.pkl, .joblib), got {path.name}")
-    if not trust_pickle:
-        raise MisuseError(
-            f"{path} is a pickle, and loading a pickle runs whatever code is in it; if you made it yourself add "
-            "--trust-pickle, otherwise ask for a .skops file"
-        )
-    import joblib
-
-    try:
-        return joblib.load(path)
-    except Exception as error:  # a pickle can raise anything
-        raise DataError(f"the model {path} cannot be loaded: {type(error).__name__}: {error}") from error
 
 
 def many_texts(features: "pd.DataFrame", spared: Container[str]) -> dict[str, str]:
@@ -101,98 +54,47 @@ def require_few_texts(features: "pd.DataFrame", spared: Container[str]) -> None:
         raise DataError(f"{what}; leave it out with --drop {name}, or mark it immutable in a schema (--schema)")
 
 
-def fit(  # noqa: PLR0913, PLR0917 - the options of the command
+def fit(  # noqa: PLR0913 - the options of the command
     data: Annotated[Path, typer.Argument(help="Training data: .csv or .parquet.", metavar="DATA")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Write the bundle to this file.", metavar="BUNDLE")],
+    settings: PlannerOptions,
+    *,
     target: Target = None,
+    favourable: Favourable = None,
     model: ModelFile = None,
     trust_pickle: TrustPickle = False,
     schema: Schema = None,
-    immutable: Annotated[list[str] | None, typer.Option(help="Column that must not change; repeatable.")] = None,
     drop: Drop = None,
-    favourable: Annotated[str | None, typer.Option(help="Value of the target that applicants want.")] = None,
-    threshold: Annotated[float | None, typer.Option(help="Probability from which the model accepts.")] = None,
-    guarantee: Guarantee = None,
-    expected: ExpectedRate = None,
-    guarantee_for: Whom = None,
-    confidence: Annotated[
-        float | None, typer.Option(help="Confidence in the training data, above 0 and below 1; default 0.95.")
-    ] = None,
-    family: Annotated[
-        Family | None, typer.Option(help="What is assumed of the law of the next score; default unimodal.")
-    ] = None,
-    history: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="Older version of the model (.skops, or a pickle), oldest first; repeatable.", metavar="FILE"
-        ),
-    ] = None,
-    horizon: Annotated[
-        int | None, typer.Option(help="Retrainings that an option must survive; default 4.", metavar="N")
-    ] = None,
-    moment_ball: Annotated[
-        float | None,
-        typer.Option(
-            help="Assume the paper's ball of means and covariances of this radius, in place of --confidence and "
-            "--history.",
-            metavar="RADIUS",
-        ),
-    ] = None,
-    n_options: NOptions = None,
-    plausibility: LeastPlausibility = None,
-    cost: Annotated[Cost | None, typer.Option(help="How the costs of changes add up.")] = None,
-    n_refits: NRefits = None,
-    n_starts: NStarts = None,
-    random_state: RandomState = None,
-    n_jobs: NJobs = None,
-    delimiter: Delimiter = ",",
-    as_json: AsJson = False,
 ) -> None:
     """Learn how a model varies when it is retrained, and write all that planning needs to one file."""
     from copa.planner import RecoursePlanner
     from copa.planner.bundle import save_bundle
     from copa.planner.training_data import read_training_data
 
-    require_outputs({"--output": (output, ())}, data, model, schema)
+    require_outputs(output, (), data, model, schema)
     if target is None:
         raise MisuseError("missing option --target: the column with the outcome")
-    table = open_data(data, delimiter, drop or ())
+    table = open_data(data, drop or ())
     require_columns(table, [target])
     table.require_distinct()
     known = None if schema is None else _without(FeatureSchema.load(schema), drop or [])
     wanted = require_favourable(favourable, table, target, known)
     fitted = None if model is None else load_model(model, trust_pickle=trust_pickle)
-    planner = set_up(
-        RecoursePlanner(fitted, threshold=threshold),
-        guarantee=guarantee,
-        expected=expected,
-        guarantee_for=guarantee_for,
-        confidence=confidence,
-        family=family,
-        history=None if not history else [load_model(path, trust_pickle=trust_pickle) for path in history],
-        horizon=horizon,
-        moment_ball=moment_ball,
-        n_options=n_options,
-        plausibility=plausibility,
-        cost=cost,
-        n_refits=n_refits,
-        n_starts=n_starts,
-        random_state=random_state,
-        n_jobs=n_jobs,
-    )
+    planner = RecoursePlanner(fitted)
+    set_up(planner, planner_settings(settings, trust_pickle=trust_pickle))
     _require_storable(fitted)
-    _require_threshold(threshold, fitted)
+    _require_threshold(settings.threshold, fitted)
     with stage("reading the training data"):
         training = read_training_data(table, target, fitted, known)
     for note in training.notes:
         say(f"note: {note}")
     with stage("describing the columns"):
-        planner.schema = _describe(training.features, known, immutable or [], fitted)
+        planner.schema = _describe(training.features, known, fitted)
     facts = {"label": target} | _learn(planner, training, target=target, favourable=wanted)
     template = training.template[[*dict.fromkeys([*planner.strategy_.model.columns, *planner.schema_.names])]]
     with stage("writing the bundle"):
         save_bundle(output, planner, template, facts)
-    if as_json:
+    if wants_json():
         show_json({"bundle": str(output), **facts, "columns": kinds_of(template)})
     else:
         _show_facts(facts, output, schema_given=schema is not None)
@@ -253,22 +155,16 @@ def _without(schema: FeatureSchema, drop: list[str]) -> FeatureSchema:
     return replace(schema, features=tuple(feature for feature in schema.features if feature.name not in drop))
 
 
-def _describe(
-    features: "pd.DataFrame", schema: FeatureSchema | None, immutable: list[str], model: Any
-) -> FeatureSchema:
-    """The schema, inferred from the data and the encoders of the model where none is given."""
-    known = list(schema.names if schema else features.columns)
-    for name in immutable:
-        if name not in known:
-            raise MisuseError(f"--immutable: there is no column {shown(name)}; {hint(name, known)}")
+def _describe(features: "pd.DataFrame", schema: FeatureSchema | None, model: Any) -> FeatureSchema:
+    """Return the schema, inferred from the data and the encoders of the model where none is given."""
     require_few_texts(features, {f.name for f in schema.features if f.immutable} if schema else set())
-    if schema is None:
-        inferred = FeatureSchema.infer(features, immutable=immutable, categories=encoder_categories(model))
-        for name, note in inferred.notes.items():
-            say(f"note: {name}: {note}")
-        say("note: without --schema every other column may change that is not --immutable; see `copa schema infer`")
-        return inferred
-    return schema.replace({name: {"immutable": True} for name in immutable}).with_spreads(features)
+    if schema is not None:
+        return schema.with_spreads(features)
+    inferred = FeatureSchema.infer(features, categories=encoder_categories(model))
+    for name, note in inferred.notes.items():
+        say(f"note: {name}: {note}")
+    say("note: without --schema every column may change; see `copa schema infer`")
+    return inferred
 
 
 def _require_storable(model: Any) -> None:

@@ -1,34 +1,30 @@
 """`copa gate`: a candidate model in, whether it may go live out."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from copa._core.progress import stage
 from copa._core.words import shown
-from copa.cli.fit import load_model
+from copa.cli.commands import wants_json
+from copa.cli.files import load_skops, open_bundle, open_promises, read_rows, require_outputs
 from copa.cli.messages import FAILED, FINE, LONGEST, MisuseError, show, show_json, show_table
-from copa.cli.options import AsJson, Delimiter, open_bundle, open_data, require_outputs
-from copa.cli.promise_source import MAX_BROKEN, ModelVersion, OtherLedger, PromisesFile, open_promises
+from copa.cli.options import AsOf, PageFile, PromisesOptions
 from copa.exceptions import CopaError
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from copa.promises import GateReport, PortfolioRisk
 
 OUTPUTS = (".html", ".htm", ".json")
 
 
-def gate(  # noqa: PLR0913, PLR0917 - the options of the command
+def gate(
     candidate: Annotated[Path, typer.Argument(help="Candidate model: .skops.", metavar="CANDIDATE")],
-    ledger: OtherLedger = None,
-    promises: PromisesFile = None,
-    max_broken: Annotated[str, typer.Option("--max-broken", help=MAX_BROKEN, metavar="LIMIT")] = "0",
+    tried: PromisesOptions,
+    *,
     current: Annotated[
         Path | None,
         typer.Option(help="Model in force: .skops, or the bundle that plans with it.", metavar="FILE"),
@@ -36,24 +32,13 @@ def gate(  # noqa: PLR0913, PLR0917 - the options of the command
     reference: Annotated[
         Path | None, typer.Option(help="Other rows, to see who gains and loses: .csv or .parquet.", metavar="FILE")
     ] = None,
-    groups: Annotated[
-        list[str] | None, typer.Option("--groups", help="Column to count by as well; repeatable.", metavar="COL")
+    group: Annotated[
+        list[str] | None, typer.Option(help="Column to count by as well; repeatable.", metavar="COL")
     ] = None,
-    favourable: Annotated[str | None, typer.Option(help="Label that was promised, where nothing says it.")] = None,
-    threshold: Annotated[
-        float | None, typer.Option(help="Probability from which the models accept; default: what `predict` says.")
-    ] = None,
-    as_of: Annotated[
-        str | None, typer.Option("--as-of", help="Day on which promises are outstanding.", metavar="DATE")
-    ] = None,
-    model_version: ModelVersion = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the page (.html) or the JSON (.json).", metavar="FILE")
-    ] = None,
-    delimiter: Delimiter = ",",
-    as_json: AsJson = False,
+    as_of: AsOf = None,
+    output: PageFile = None,
 ) -> int:
-    """Try all outstanding promises on a candidate model before it goes live.
+    """Try all open promises on a candidate model before it goes live.
 
     Exit code 0: it breaks no more promises than the limit allows; 1: it breaks more; 2: it could not be tried.
     """
@@ -61,28 +46,29 @@ def gate(  # noqa: PLR0913, PLR0917 - the options of the command
     from copa.promises import gate as try_promises
 
     with _untried():
-        require_outputs({"--output": (output, OUTPUTS)}, candidate, promises, current, reference)
-        model = _load(candidate, "the candidate")
+        source = None if tried.promises is None else Path(tried.promises)
+        require_outputs(output, OUTPUTS, candidate, source, current, reference)
+        model = load_skops(candidate, "the candidate")
         in_force, kinds = (None, model_kinds(model)) if current is None else _open_current(current, model)
         with ExitStack() as stack:
-            given = open_promises(ledger, promises, lambda path: _read(path, delimiter, kinds), stack)
+            promises = open_promises(tried.promises, lambda path: read_rows(path, kinds), stack)
             report = try_promises(
                 model,
-                given,
-                max_broken=max_broken,
-                reference=None if reference is None else _read(reference, delimiter, kinds),
+                promises,
+                max_broken=tried.max_broken,
+                reference=None if reference is None else read_rows(reference, kinds),
                 current=in_force,
-                groups=groups or (),
-                favourable=favourable,
-                threshold=threshold,
+                groups=group or (),
+                favourable=tried.favourable,
+                threshold=tried.threshold,
                 as_of=as_of,
-                model_version=model_version,
+                model_version=tried.model_version,
                 progress=None,
             )
-            risk = _portfolio(in_force, given, as_of, model_version)
+            risk = _portfolio(in_force, promises, as_of, tried.model_version)
         if output is not None:
             _write(output, report, risk)
-        if as_json:
+        if wants_json():
             show_json(report.to_dict() | ({} if risk is None else {"portfolio": _forecast(report, risk)}))
         else:
             _show(report, risk, output)
@@ -108,35 +94,17 @@ def _untried() -> Iterator[None]:
         raise MisuseError(f"unexpected {type(error).__name__}: {str(error)[:LONGEST]}") from error
 
 
-def _load(path: Path, what: str) -> Any:
-    if path.suffix.lower() != ".skops":
-        raise MisuseError(f"{what} must be a .skops file, which runs no code when it is loaded, got {path.name}")
-    return load_model(path, trust_pickle=False)
-
-
 def _open_current(path: Path, candidate: Any) -> tuple[Any, dict[str, str]]:
     """Read the model in force, or the planner of a bundle, and the kinds of columns that it and the candidate know."""
     from copa.data.tables.casting import TEXT, TRUTH, kinds_of
     from copa.planner.training_data import model_kinds
 
     if path.suffix.lower() == ".skops":
-        model = _load(path, "the model in force")
+        model = load_skops(path, "the model in force")
         return model, model_kinds(candidate) | model_kinds(model)
     bundle = open_bundle(path)
     known = {name: kind for name, kind in kinds_of(bundle.template).items() if kind in (TEXT, TRUTH)}
     return bundle.planner, model_kinds(candidate) | known
-
-
-def _read(path: Path, delimiter: str, kinds: Mapping[str, str]) -> "pd.DataFrame":
-    """Read rows, or what `copa promises list` wrote, of which ids, names and versions are text."""
-    from copa.data.tables.casting import TEXT
-    from copa.data.tables.files import read_table
-    from copa.promises.promised_rows import text_facts
-
-    table = open_data(path, delimiter)
-    table.require_distinct()
-    with stage(f"reading {path.name}"):
-        return read_table(table, table.names, {**kinds, **dict.fromkeys(text_facts(table.names), TEXT)})[0]
 
 
 def _portfolio(in_force: Any, promises: Any, as_of: str | None, model_version: str | None) -> "PortfolioRisk | None":

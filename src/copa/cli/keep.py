@@ -9,20 +9,19 @@ import typer
 from copa._core.files import write_atomically
 from copa._core.progress import stage
 from copa._core.words import counted
-from copa.cli.fit import PICKLES, label_like, load_model, require_favourable
-from copa.cli.messages import FAILED, FINE, MisuseError, misuse, say, show, show_json, show_table
-from copa.cli.options import (
-    AsJson,
-    Delimiter,
-    Drop,
-    Target,
-    TrustPickle,
+from copa.cli.commands import inherited, wants_json
+from copa.cli.files import (
+    PICKLES,
+    load_skops,
     open_bundle,
     open_data,
+    open_promises,
     require_columns,
     require_outputs,
 )
-from copa.cli.promise_source import MAX_BROKEN, ModelVersion, OtherLedger, PromisesFile, open_promises
+from copa.cli.fit import label_like, require_favourable
+from copa.cli.messages import FAILED, FINE, MisuseError, misuse, say, show, show_json, show_table
+from copa.cli.options import PromisesOptions, Target
 from copa.data.tables.cells import text_of
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 SHOWN = 10  # promises
 
 
-def keep(  # noqa: PLR0913, PLR0917 - the options of the command
+def keep(
     model: Annotated[
         Path, typer.Argument(help="Fitted model (.skops), or a bundle made by `copa fit`.", metavar="MODEL")
     ],
@@ -39,21 +38,10 @@ def keep(  # noqa: PLR0913, PLR0917 - the options of the command
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Write the model to this .skops file.", metavar="FILE")
     ],
+    tried: PromisesOptions,
+    *,
     target: Target = None,
-    promises: PromisesFile = None,
-    ledger: OtherLedger = None,
-    max_broken: Annotated[str, typer.Option(help=MAX_BROKEN, metavar="LIMIT")] = "0",
     margin: Annotated[float, typer.Option(help="Least score of a promised row.")] = 0.001,
-    favourable: Annotated[str | None, typer.Option(help="Value of the target that was promised.")] = None,
-    threshold: Annotated[
-        float | None,
-        typer.Option(help="Probability from which the model will accept; default: that of the bundle or the promises."),
-    ] = None,
-    model_version: ModelVersion = None,
-    drop: Drop = None,
-    trust_pickle: TrustPickle = False,
-    delimiter: Delimiter = ",",
-    as_json: AsJson = False,
 ) -> int:
     """Refit a model to new data so that it accepts every row that was promised, and say what that costs."""
     from copa.data.tables.files import read_options
@@ -62,13 +50,14 @@ def keep(  # noqa: PLR0913, PLR0917 - the options of the command
     from copa.promises import keep as keep_promises
     from copa.promises.broken_share import Limit
 
-    require_outputs({"--output": (output, (".skops",))}, model, data, promises)
+    source = None if tried.promises is None else Path(tried.promises)
+    require_outputs(output, (".skops",), model, data, source)
     if target is None:
         raise MisuseError("missing option --target: the column with the outcome")
     with misuse():
-        limit = Limit.read(max_broken)
-    fitted, known, own_threshold = _open_model(model, trust_pickle=trust_pickle)
-    table = open_data(data, delimiter, drop or ())
+        limit = Limit.read(tried.max_broken)
+    fitted, known, own_threshold = _open_model(model)
+    table = open_data(data)
     require_columns(table, [target])
     with stage("reading the training data"):
         training = read_training_data(table, target, fitted)
@@ -76,10 +65,10 @@ def keep(  # noqa: PLR0913, PLR0917 - the options of the command
         say(f"note: {note}")
     labels = as_classes(fitted, training.labels, target)
     with ExitStack() as stack, misuse():
-        promised = open_promises(ledger, promises, lambda path: read_options(path, delimiter), stack)
+        promised = open_promises(tried.promises, lambda path: read_options(path, inherited("delimiter", ",")), stack)
         said = known if known is not None else _promised_label(promised)
-        if favourable is not None or said is None:
-            wanted = label_like(require_favourable(favourable, table, target, None), labels)
+        if tried.favourable is not None or said is None:
+            wanted = label_like(require_favourable(tried.favourable, table, target, None), labels)
         else:
             wanted = label_like(str(text_of(said)), labels)
         kept = keep_promises(
@@ -87,15 +76,15 @@ def keep(  # noqa: PLR0913, PLR0917 - the options of the command
             training.features,
             labels,
             promised,
-            max_broken=max_broken,
+            max_broken=tried.max_broken,
             margin=margin,
             favourable=wanted,
-            threshold=own_threshold if threshold is None else threshold,
-            model_version=model_version,
+            threshold=own_threshold if tried.threshold is None else tried.threshold,
+            model_version=tried.model_version,
         )
         raw = pack_model(kept.model)
     write_atomically(output, raw)
-    if as_json:
+    if wants_json():
         show_json({"written": str(output), **kept.to_dict()})
     else:
         _show(kept, output)
@@ -106,12 +95,12 @@ def keep(  # noqa: PLR0913, PLR0917 - the options of the command
     return FINE
 
 
-def _open_model(path: Path, *, trust_pickle: bool) -> tuple[Any, Any, float | None]:
-    """A fitted model, and the label and the threshold of a bundle; None for both where it is a model alone."""
+def _open_model(path: Path) -> tuple[Any, Any, float | None]:
+    """Return a fitted model, and the label and the threshold of a bundle; None for both where it is a model alone."""
     if path.suffix.lower() in (".skops", *PICKLES):
-        return load_model(path, trust_pickle=trust_pickle), None, None
+        return load_skops(path, "the model"), None, None
     bundle = open_bundle(path)
-    return bundle.planner.model, bundle.fitted.model.favourable, bundle.planner.threshold
+    return bundle.planner.model, bundle.planner.strategy_.model.favourable, bundle.planner.threshold
 
 
 def _promised_label(promised: Any) -> Any:

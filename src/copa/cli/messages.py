@@ -1,26 +1,23 @@
 """What the command says: messages on stderr, results on stdout, one clear line for every failure."""
 
-import functools
-import inspect
+import io
 import json
+import os
 import signal
 import sys
 import threading
-import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from types import FrameType
-from typing import Annotated, Any, TypeVar
+from typing import Any
 
-import typer
 from rich.console import Console
 from rich.table import Table
 
-from copa._core.progress import aside, showing
+from copa._core.progress import aside
 from copa._core.words import visible
 from copa.data.tables.cells import as_json as as_json_value
-from copa.exceptions import CopaError, InvalidInputError
+from copa.exceptions import InvalidInputError
 
 ENDING = ("SIGTERM", "SIGHUP")  # as far as the system has them; Ctrl-C is Python's own
 
@@ -67,13 +64,7 @@ FINE, FAILED, MISUSED = 0, 1, 2
 WIDTH_OF_FILES = 160  # where nobody looks at a terminal, lines are not broken early
 LONGEST = 300  # characters of an error that nobody foresaw: some libraries put whole tables into theirs
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-debugging: ContextVar[bool] = ContextVar("debugging", default=False)  # whether `--debug` was given
 stderr = Console(stderr=True, soft_wrap=True, markup=False, emoji=False, highlight=False)
-
-
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress; notes, warnings and errors stay.")]
 
 
 class MisuseError(InvalidInputError):
@@ -96,7 +87,12 @@ def show(text: str) -> None:
 
 def show_json(content: Mapping[str, Any]) -> None:
     """Print the one JSON document that `--json` promises."""
-    show(json.dumps(_plain(content), allow_nan=False))  # in ASCII, so that nothing in it steers a terminal
+    show(json_text(content))
+
+
+def json_text(content: Mapping[str, Any]) -> str:
+    """Return content as one line of JSON, in ASCII, so that nothing in it steers a terminal."""
+    return json.dumps(_plain(content), allow_nan=False)
 
 
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
@@ -122,65 +118,60 @@ def misuse() -> Iterator[None]:
         raise MisuseError(str(error)) from error
 
 
-def guarded(command: Command) -> Command:
-    """Turn what a command raises into one line on stderr and an exit code, and what it returns into the latter.
-
-    It gets an option --quiet.
-    """
-
-    @functools.wraps(command)
-    def run(*args: Any, quiet: bool = False, **kwargs: Any) -> None:
-        with showing(False if quiet else None):
-            code = _attempt(command, args, kwargs)
-        if code != FINE:
-            raise typer.Exit(code)
-
-    # Typer reads the signature of what is wrapped.
-    own = inspect.signature(command)
-    last = inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Quiet)
-    vars(run)["__signature__"] = own.replace(parameters=[*own.parameters.values(), last])
-    run.__annotations__ = {**command.__annotations__, "quiet": Quiet}
-    return run  # type: ignore[return-value]
-
-
-def _attempt(command: Callable[..., Any], args: Any, kwargs: Any) -> int:
-    try:
-        return _flushed(int(command(*args, **kwargs) or FINE))
-    except (typer.Exit, typer.Abort, typer.BadParameter):
-        raise
-    except MisuseError as error:
-        return fail(error, MISUSED)
-    except CopaError as error:
-        return fail(error, FAILED)
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        return fail(f"{where}{error.strerror or error}", FAILED)
-    except KeyboardInterrupt as interruption:
-        say("stopped.")
-        return exit_code(interruption)
-    except Exception as error:  # noqa: BLE001 - a person must never see a traceback without asking for it
-        hint = "" if debugging.get() else "; rerun with --debug for the traceback"
-        told = str(error) if len(str(error)) <= LONGEST else f"{str(error)[:LONGEST]} ..."
-        return fail(f"unexpected {type(error).__name__}: {told}{hint}", FAILED)
-
-
-def _flushed(code: int) -> int:
-    """Return an exit code once all results are written: here a full disk is still an error in one line."""
-    sys.stdout.flush()
-    return code
-
-
-def fail(error: object, code: int) -> int:
-    """Say what went wrong, in one line."""
-    if debugging.get():
-        say(traceback.format_exc())
-    say(f"error: {' '.join(visible(error).split())}")
-    return code
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(entry) for entry in value]
     return as_json_value(value)
+
+
+class OpenStream:
+    """A text stream whose output is thrown away from the moment on at which its reader has closed the pipe.
+
+    Parameters
+    ----------
+    stream : file object
+        Text is written to it as long as someone reads it.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write text."""
+        try:
+            self._stream.write(text)
+        except OSError as error:
+            self._throw_away(error)
+        return len(text)
+
+    def flush(self) -> None:
+        """Write what is held back."""
+        try:
+            self._stream.flush()
+        except OSError as error:
+            self._throw_away(error)
+
+    def _throw_away(self, error: OSError) -> None:
+        """Lead the stream to nowhere, also what it still holds; an error other than a closed pipe is said, once."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self._stream.fileno())
+        os.close(nowhere)
+        if not isinstance(error, BrokenPipeError):
+            raise error
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def open_streams() -> Iterator[None]:
+    """Let a command finish although nobody reads its output to the end: its exit code says what it found."""
+    streams: list[Any] = [OpenStream(stream or io.StringIO()) for stream in (sys.stdout, sys.stderr)]  # None: closed
+    with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
+        try:
+            yield
+        finally:
+            for stream in streams:
+                stream.flush()

@@ -8,22 +8,24 @@ import typer
 from copa._core.files import write_atomically
 from copa._core.progress import counting, stage
 from copa._core.words import counted, rounded_down
-from copa.cli.fit import load_model
-from copa.cli.flags import Command, Group
-from copa.cli.messages import FAILED, FINE, MisuseError, guarded, misuse, say, show, show_json, show_table
-from copa.cli.options import AsJson, Delimiter, IncludeFragile, RawCells, require_outputs
-from copa.cli.promise_source import AsOf, By, Create, LedgerUrl, ModelVersion, open_ledger, unquoted_promises
+from copa.cli.commands import Command, Group, guarded, inherited, inherited_option, wants_json
+from copa.cli.files import (
+    LEDGER_VARIABLE,
+    load_skops,
+    open_ledger,
+    require_outputs,
+    require_plans,
+    unquoted_promises,
+)
+from copa.cli.messages import FAILED, FINE, MisuseError, misuse, say, show, show_json, show_table
+from copa.cli.options import AsOf, IncludeFragile, ModelVersion
 from copa.data.tables.files import quoted_table, read_options
 from copa.plans import PlanBatch
 from copa.plans.storage import read_batches
 
 SHOWN = 20  # promises on the terminal
-SAVED = (".copa", ".zip")
 COLUMNS = ("promise", "applicant", "option", "guarantee", "status", "made", "valid until")
-
-commands = typer.Typer(
-    cls=Group, help="What was promised to people, and what became of it: a ledger.", no_args_is_help=True
-)
+PANEL = "Options of every command of `copa promises`"
 
 PromiseId = Annotated[str, typer.Argument(help="Id of the promise.", metavar="PROMISE")]
 Reason = Annotated[str, typer.Option(help="Why; a refusal needs one.", metavar="TEXT")]
@@ -33,12 +35,47 @@ MayDiffer = Annotated[
 ]
 SkopsModel = Annotated[Path | None, typer.Option("--model", help="Fitted model: .skops.", metavar="FILE")]
 
+commands = typer.Typer(cls=Group, no_args_is_help=True)
 
-def record(  # noqa: PLR0913 - the options of the command
+
+@commands.callback()
+def promises(
+    *,
+    ledger: Annotated[
+        str | None,
+        inherited_option(
+            "--ledger",
+            envvar=LEDGER_VARIABLE,
+            help="Ledger: postgresql://user@host/name, or an SQLite file. With a password, put it into the variable.",
+            metavar="URL",
+            panel=PANEL,
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        inherited_option(
+            "--by", help="Who records it; default: the user of this process.", metavar="NAME", panel=PANEL
+        ),
+    ] = None,
+) -> None:
+    """Record what was promised to people, and what became of it, in a ledger."""
+
+
+def create() -> int:
+    """Make a ledger; one that is there already stays as it is."""
+    with open_ledger(create=True):
+        pass
+    if wants_json():
+        show_json({"ledger": "ready"})
+    else:
+        show("The ledger is ready.")
+    return FINE
+
+
+def record(
     plans: Annotated[
-        Path, typer.Argument(help="Plans with certificates: .copa or .zip, of `copa plan --certificates`.")
+        Path, typer.Argument(help="Plans of `copa plan`: a run, or a .copa or .zip file.", metavar="PLANS")
     ],
-    ledger: LedgerUrl,
     model_version: Annotated[str, typer.Option(help="What you call the model.", metavar="TEXT")],
     valid_for: Annotated[str, typer.Option(help="'12 months', '90 days', or the last day.", metavar="SPAN")],
     *,
@@ -49,36 +86,31 @@ def record(  # noqa: PLR0913 - the options of the command
     model: SkopsModel = None,
     may_differ: MayDiffer = None,
     include_fragile: IncludeFragile = False,
-    create: Create = False,
-    recorded_by: By = None,
-    as_json: AsJson = False,
 ) -> int:
     """Record the options of saved plans as promises; those that are recorded already are not recorded again."""
     from copa.promises.record import FRAGILE, n_fragile, require_recordable
 
-    if plans.suffix.lower() not in SAVED:
-        raise MisuseError(f"plans must be a file of plans, {' or '.join(SAVED)}, got {plans.name}")
-    if not plans.is_file():
-        raise MisuseError(f"the plans {plans} do not exist (looked for {plans.absolute()})")
+    require_plans(plans)
     terms = {
         "model_version": model_version,
         "valid_for": valid_for,
         "made": made,
-        "model": None if model is None else _model(model),
+        "model": None if model is None else load_skops(model, "the model"),
         "may_differ": may_differ or (),
-        "recorded_by": recorded_by,
+        "recorded_by": inherited("by"),
     }
     with misuse():
-        # A damaged part must not leave half of the file in the ledger.
-        require_recordable(read_batches(PlanBatch, plans), terms)
-    with open_ledger(ledger, create=create) as opened:
+        require_recordable(
+            read_batches(PlanBatch, plans), terms
+        )  # a damaged part must not leave half of the file in the ledger
+    with open_ledger() as opened:
         ids, left_out = list[str](), 0
         for batch in read_batches(PlanBatch, plans):
             left_out += 0 if include_fragile else n_fragile(batch)
             taken = batch if include_fragile else batch.select(batch.status != FRAGILE)
             with misuse():
-                ids += opened.record(taken, include_fragile=include_fragile, **terms)  # type: ignore[arg-type]
-    if as_json:
+                ids += opened.record(taken, include_fragile=include_fragile, **terms)
+    if wants_json():
         show_json({"promises": ids, "fragile_left_out": left_out})
         return FINE
     show(f"{counted(len(ids), 'promise')} in the ledger, of {plans}.")
@@ -87,12 +119,7 @@ def record(  # noqa: PLR0913 - the options of the command
     return FINE
 
 
-def _model(path: Path) -> Any:
-    return load_model(path, trust_pickle=False)
-
-
 def list_promises(
-    ledger: LedgerUrl,
     *,
     status: Annotated[str, typer.Option(help="open, kept, broken, expired, waived or all.", metavar="STATUS")] = "open",
     as_of: AsOf = None,
@@ -100,12 +127,10 @@ def list_promises(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write all of them to this .csv file.", metavar="FILE")
     ] = None,
-    raw_cells: RawCells = False,
-    as_json: AsJson = False,
 ) -> int:
     """List promises, with the rows that were promised in the output file."""
-    require_outputs({"--output": (output, (".csv",))})
-    with open_ledger(ledger) as opened, misuse():
+    require_outputs(output, (".csv",))
+    with open_ledger() as opened, misuse():
         read = opened.blocks(status, as_of, model_version=model_version)
         n_promises, kept, written = 0, list[Any](), list[Any]()
         for block in counting(read, "reading promises", None, "blocks"):
@@ -113,9 +138,9 @@ def list_promises(
             kept.append(block.head(max(0, SHOWN - sum(map(len, kept)))))
             written += [] if output is None else [block]
     if output is not None:
-        _write(output, written, raw_cells=raw_cells)
+        _write(output, written)
     rows = [_line(promise, row) for block in kept for promise, row in _facts(block).iterrows()]
-    if as_json:
+    if wants_json():
         show_json({"promises": n_promises, "first": [dict(zip(COLUMNS, row, strict=True)) for row in rows]})
         return FINE
     if rows:
@@ -125,12 +150,12 @@ def list_promises(
     return FINE
 
 
-def _write(output: Path, blocks: list[Any], *, raw_cells: bool) -> None:
+def _write(output: Path, blocks: list[Any]) -> None:
     """Write all promises as one table; cells of columns that a row does not have are empty."""
     from copa.promises.promised_rows import concat_facts
 
     table = concat_facts(blocks).reset_index()
-    text = (table if raw_cells else quoted_table(table)).to_csv(index=False, lineterminator="\n")
+    text = (table if inherited("raw_cells") else quoted_table(table)).to_csv(index=False, lineterminator="\n")
     write_atomically(output, text.encode())
 
 
@@ -145,10 +170,9 @@ def _line(promise: Any, row: Any) -> list[Any]:
     return [str(promise), row["applicant"], *numbers, row["status"], str(row["made"]), str(row["valid_until"])]
 
 
-def redeem(  # noqa: PLR0913 - the options of the command
+def redeem(
     promise: Annotated[str, typer.Argument(help="Id of the promise, or the applicant.", metavar="PROMISE")],
     row: Annotated[Path, typer.Argument(help="The person's row as of today: .csv or .parquet.", metavar="ROW")],
-    ledger: LedgerUrl,
     model: SkopsModel = None,
     *,
     decision: Annotated[
@@ -160,9 +184,6 @@ def redeem(  # noqa: PLR0913 - the options of the command
         float | None, typer.Option(help="Probability from which the model accepts; default: what `predict` says.")
     ] = None,
     as_of: AsOf = None,
-    recorded_by: By = None,
-    delimiter: Delimiter = ",",
-    as_json: AsJson = False,
 ) -> int:
     """Say whether a row fulfils a promise and what today's model answers, and record both.
 
@@ -171,9 +192,9 @@ def redeem(  # noqa: PLR0913 - the options of the command
     if model is None:
         raise MisuseError("today's model is needed: give --model FILE")
     with misuse():
-        person = _person(row, delimiter)
-    fitted = _model(model)
-    with open_ledger(ledger) as opened, misuse():
+        person = _person(row)
+    fitted = load_skops(model, "the model")
+    with open_ledger() as opened, misuse():
         redemption = opened.redeem(
             promise,
             person,
@@ -183,9 +204,9 @@ def redeem(  # noqa: PLR0913 - the options of the command
             may_differ=may_differ or (),
             threshold=threshold,
             as_of=as_of,
-            recorded_by=recorded_by,
+            recorded_by=inherited("by"),
         )
-    if as_json:
+    if wants_json():
         show_json(vars(redemption))
     else:
         answer = "accepts" if redemption.accepted else "does not accept"
@@ -196,39 +217,34 @@ def redeem(  # noqa: PLR0913 - the options of the command
     return FINE if redemption.outcome == "kept" or redemption.decision == "honour" else FAILED
 
 
-def _person(row: Path, delimiter: str) -> Any:
+def _person(row: Path) -> Any:
     """Read the cells as they are written, which the promise gives their types; without the facts that `list` writes."""
     from copa.promises.promised_rows import split_facts
 
-    return split_facts(unquoted_promises(row, read_options(row, delimiter)))[1]
+    return split_facts(unquoted_promises(row, read_options(row, inherited("delimiter", ","))))[1]
 
 
 def decide(
     promise: PromiseId,
     decision: Annotated[str, typer.Argument(help="honour or refuse; a refusal needs a reason.", metavar="WORD")],
-    ledger: LedgerUrl,
     *,
     reason: Reason = "",
-    recorded_by: By = None,
-    as_json: AsJson = False,
 ) -> int:
     """Record what was decided of a broken promise."""
-    with open_ledger(ledger) as opened, misuse():
-        opened.decide(promise, decision, reason, recorded_by=recorded_by)
-    return _said(promise, f"decided: {decision}", as_json=as_json)
+    with open_ledger() as opened, misuse():
+        opened.decide(promise, decision, reason, recorded_by=inherited("by"))
+    return _said(promise, f"decided: {decision}")
 
 
-def waive(
-    promise: PromiseId, ledger: LedgerUrl, *, reason: Reason = "", recorded_by: By = None, as_json: AsJson = False
-) -> int:
+def waive(promise: PromiseId, *, reason: Reason = "") -> int:
     """Record that a promise binds no more: the person gave it up, or another one takes its place."""
-    with open_ledger(ledger) as opened, misuse():
-        opened.waive(promise, reason, recorded_by=recorded_by)
-    return _said(promise, "waived", as_json=as_json)
+    with open_ledger() as opened, misuse():
+        opened.waive(promise, reason, recorded_by=inherited("by"))
+    return _said(promise, "waived")
 
 
-def _said(promise: str, status: str, *, as_json: bool) -> int:
-    if as_json:
+def _said(promise: str, status: str) -> int:
+    if wants_json():
         show_json({"promise": promise, "recorded": status})
     else:
         show(f"Promise {promise}: {status}.")
@@ -236,21 +252,19 @@ def _said(promise: str, status: str, *, as_json: bool) -> int:
 
 
 def verify(
-    ledger: LedgerUrl,
     *,
     expect: Annotated[
         str | None,
         typer.Option(help="Checkpoint that an earlier `verify` printed, kept elsewhere.", metavar="EVENTS:DIGEST"),
     ] = None,
-    as_json: AsJson = False,
 ) -> int:
     """Find any event that was changed, removed or put in another order, and print a checkpoint.
 
     Exit code 0 if the ledger is as it was recorded, 1 if not.
     """
-    with open_ledger(ledger) as opened, misuse(), stage("verifying the ledger"):
+    with open_ledger() as opened, misuse(), stage("verifying the ledger"):
         check = opened.verify(expect)
-    if as_json:
+    if wants_json():
         show_json(vars(check))
     elif check.ok:
         show(f"{counted(check.events, 'event')}: all are as they were recorded.\nCheckpoint: {check.checkpoint}")
@@ -260,24 +274,20 @@ def verify(
 
 
 def purge(
-    ledger: LedgerUrl,
     before: Annotated[str, typer.Option(help="Promises that ended before this day.", metavar="DATE")],
-    *,
-    recorded_by: By = None,
-    as_json: AsJson = False,
 ) -> int:
     """Delete applicants and rows of promises that ended before a day; events and digests stay."""
-    with open_ledger(ledger) as opened, misuse(), stage("purging"):
-        n_promises = opened.purge(before, recorded_by=recorded_by)
-    if as_json:
+    with open_ledger() as opened, misuse(), stage("purging"):
+        n_promises = opened.purge(before, recorded_by=inherited("by"))
+    if wants_json():
         show_json({"purged": n_promises})
     else:
         show(f"Personal data of {counted(n_promises, 'promise')} deleted. Backups are not reached.")
     return FINE
 
 
+commands.command(cls=Command)(guarded(create))
 commands.command(cls=Command)(guarded(record))
 commands.command("list", cls=Command)(guarded(list_promises))
-commands.command(cls=Command)(guarded(redeem))
-for act in (decide, waive, verify, purge):
+for act in (redeem, decide, waive, verify, purge):
     commands.command(cls=Command)(guarded(act))

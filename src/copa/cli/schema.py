@@ -8,20 +8,11 @@ import typer
 
 from copa._core.progress import stage
 from copa._core.words import counted, shown
-from copa.cli.fit import load_model, many_texts, require_few_texts
-from copa.cli.flags import Command, Group
-from copa.cli.messages import FAILED, FINE, MisuseError, guarded, say, show, show_json, show_table
-from copa.cli.options import (
-    AsJson,
-    Delimiter,
-    Drop,
-    ModelFile,
-    Target,
-    TrustPickle,
-    open_data,
-    require_columns,
-    require_outputs,
-)
+from copa.cli.commands import Command, Group, guarded, wants_json
+from copa.cli.files import load_model, open_data, require_columns, require_file, require_outputs
+from copa.cli.fit import many_texts, require_few_texts
+from copa.cli.messages import FAILED, FINE, say, show, show_json, show_table
+from copa.cli.options import Data, Drop, ModelFile, Target, TrustPickle
 from copa.data.schema import FeatureSchema
 from copa.data.schema.recognition import counts_rows
 from copa.data.schema.support import withheld_in_words
@@ -34,10 +25,8 @@ CELLS = ("missing", "special", "outside")
 
 commands = typer.Typer(cls=Group, help="What may change: infer a schema from data, or check one.", no_args_is_help=True)
 
-Data = Annotated[Path, typer.Argument(help="Data: .csv or .parquet.", metavar="DATA")]
 
-
-def infer(  # noqa: PLR0913 - the options of the command
+def infer(
     data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="Schema: .yaml or .json.", metavar="FILE")],
     *,
@@ -46,15 +35,13 @@ def infer(  # noqa: PLR0913 - the options of the command
     immutable: Annotated[list[str] | None, typer.Option(help="Column that must not change; repeatable.")] = None,
     model: ModelFile = None,
     trust_pickle: TrustPickle = False,
-    delimiter: Delimiter = ",",
-    as_json: AsJson = False,
 ) -> None:
     """Describe the columns of a table as its data show them: a start, to be read and corrected.
 
     With --model, only the model's columns, and what its encoders take for categories is categorical.
     """
-    require_outputs({"--output": (output, (".yaml", ".yml", ".json"))}, data)
-    table = open_data(data, delimiter, drop or [])
+    require_outputs(output, (".yaml", ".yml", ".json"), data)
+    table = open_data(data, drop or [])
     left_out = [] if target is None else [target]
     require_columns(table, [*left_out, *(immutable or [])])
     from copa.planner.training_data import model_kinds
@@ -74,7 +61,7 @@ def infer(  # noqa: PLR0913 - the options of the command
     with stage("describing the columns"):
         schema = FeatureSchema.infer(frame, immutable=immutable, categories=encoder_categories(fitted, names))
     schema.save(output)
-    if as_json:
+    if wants_json():
         kinds = {f.name: f.kind for f in schema.features}
         show_json({"written": str(output), "columns": kinds, "notes": dict(schema.notes)})
         return
@@ -94,13 +81,9 @@ def _columns_of(model: Any, names: list[str]) -> list[str]:
 def validate(
     schema: Annotated[Path, typer.Argument(help="Schema file.", metavar="SCHEMA")],
     data: Annotated[Path | None, typer.Argument(help="Table to check against the schema.", metavar="DATA")] = None,
-    *,
-    delimiter: Delimiter = ",",
-    as_json: AsJson = False,
 ) -> int:
     """Check a schema, and whether the rows of a table fit it."""
-    if not schema.is_file():
-        raise MisuseError(f"the schema {schema} does not exist (looked for {schema.absolute()})")
+    require_file(schema, "the schema")
     known = FeatureSchema.load(schema)
     bad: list[str] = []
     cells: dict[str, dict[str, int]] = {}
@@ -109,13 +92,13 @@ def validate(
         from copa.planner.training_data import schema_kinds
 
         numbers = {f.name: INTEGER if f.kind == "integer" else NUMBER for f in known.features if f.is_numeric}
-        frame, _ = read_table(open_data(data, delimiter), known.names, numbers | schema_kinds(known))
+        frame, _ = read_table(open_data(data), known.names, numbers | schema_kinds(known))
         with stage("checking the rows"):
             rows, bad = len(frame), [message for message in known.check(frame) if message]
             cells = known.count_cells(frame)
             known = known.with_support(frame)
     withheld = {feature.name: list(feature.withheld) for feature in known.features if feature.withheld}
-    if as_json:
+    if wants_json():
         content = {"schema": str(schema), "columns": len(known), "rows": rows, "bad_rows": bad, "withheld": withheld}
         show_json(content | {"cells": cells})
     else:

@@ -13,10 +13,11 @@ import typer
 
 from copa._core.archive import parse_json
 from copa._core.progress import show_no_more
+from copa.cli.commands import inherited
+from copa.cli.files import LEDGER_VARIABLE, open_bundle
 from copa.cli.messages import FINE, MisuseError, misuse, say
-from copa.cli.options import BundleArgument, Delimiter, Id, open_bundle, open_data
-from copa.cli.promise_source import VARIABLE, Create
-from copa.data.tables.files import read_applicants
+from copa.cli.options import BundleArgument
+from copa.data.tables.files import open_table, read_applicants
 from copa.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of the command
         Path | None,
         typer.Option(help="Applicants that may be searched for: .csv or .parquet; needs --id.", metavar="FILE"),
     ] = None,
-    label: Id = None,
+    label: Annotated[str | None, typer.Option("--id", help="Column with the applicants' names.", metavar="COL")] = None,
     backtest: Annotated[
         Path | None,
         typer.Option(help="Output of `copa backtest --json`, for validators to see in the explorer.", metavar="FILE"),
@@ -61,22 +62,18 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of the command
     ledger: Annotated[
         str | None,
         typer.Option(
-            help=f"Ledger in which options are recorded as promises: a URL, or a file of SQLite; also ${VARIABLE}.",
-            envvar=VARIABLE,
+            help=f"Ledger that records options as promises: a URL, or an SQLite file; also ${LEDGER_VARIABLE}.",
+            envvar=LEDGER_VARIABLE,
             show_envvar=False,
             metavar="URL",
         ),
     ] = None,
-    create: Create = False,
     model_version: Annotated[
         str, typer.Option(help="What promises call this model. Default: the bundle's digest.", metavar="NAME")
     ] = "",
-    max_body: Annotated[int, typer.Option(help="Most bytes of a request.", metavar="BYTES", min=1)] = 2_000_000,
     max_applicants: Annotated[int, typer.Option(help="Most applicants of a request.", metavar="N", min=1)] = 200,
-    max_options: Annotated[int, typer.Option(help="Most options of a plan.", metavar="N", min=1, max=79)] = 20,
     max_requests: Annotated[int, typer.Option(help="Most requests at the same time.", metavar="N", min=1)] = 256,
     time_limit: Annotated[float, typer.Option(help="Seconds for a request.", metavar="S", min=0.1)] = 10.0,
-    delimiter: Delimiter = ",",
 ) -> int:
     """Serve plans, audits, corrections, proofs and letters over HTTP, and a page for people at /.
 
@@ -99,14 +96,12 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of the command
         bundle=str(bundle),
         applicants=None if applicants is None else str(applicants),
         label=label,
-        delimiter=delimiter,
+        delimiter=inherited("delimiter", ","),
         backtest=None if backtest is None else str(backtest),
         token_digest=None if digest is None else digest.hex(),
         settings={
             "hosts": (*(LOCAL if is_loopback(host) else ()), *(allowed_host or ())),
-            "max_body": max_body,
             "max_applicants": max_applicants,
-            "max_options": max_options,
             "max_requests": max_requests,
             "time_limit": time_limit,
             "ledger": ledger,
@@ -116,7 +111,7 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of the command
     settings = given.read()
     with misuse():
         if ledger is not None:
-            _open_ledger(ledger, create=create)
+            _open_ledger(ledger)
     app: Any = partial(make_app, bundle, settings)
     if workers > 1:
         os.environ[WORKERS_VARIABLE] = json.dumps(asdict(given))
@@ -146,7 +141,9 @@ class _Given:
         people = None
         if self.applicants is not None:
             template = open_bundle(Path(self.bundle)).template
-            people = read_applicants(open_data(Path(self.applicants), self.delimiter), template, label=self.label)
+            with misuse():
+                table = open_table(Path(self.applicants), self.delimiter)
+            people = read_applicants(table, template, label=self.label)
         with misuse():
             return ServiceSettings(
                 token_digest=None if self.token_digest is None else bytes.fromhex(self.token_digest),
@@ -165,11 +162,11 @@ def make_worker_app() -> "FastAPI":
     return make_app(Path(given.bundle), given.read())
 
 
-def _open_ledger(url: str, *, create: bool) -> None:
+def _open_ledger(url: str) -> None:
     """Say at once what is wrong with a ledger; processes of the service open it themselves."""
     from copa.promises import Ledger
 
-    Ledger.open(url, create=create).close()
+    Ledger.open(url).close()
 
 
 def _announce(url: str) -> None:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from copa._core.words import counted
+from copa.cli.commands import wants_json
+from copa.cli.files import open_bundle, require_file
 from copa.cli.messages import FAILED, FINE, MisuseError, say, show, show_json
-from copa.cli.options import AsJson, open_bundle
 from copa.data.tables.files import read_json_file
 from copa.exceptions import DataError
 from copa.plans import PlanBatch
@@ -29,7 +30,9 @@ SHOWN = 10  # violations
 
 
 def verify(
-    file: Annotated[Path, typer.Argument(help="Saved plans with certificates: .copa, .zip or .json.", metavar="FILE")],
+    file: Annotated[
+        Path, typer.Argument(help="Plans with their proofs: a run, or a .copa, .zip or .json file.", metavar="PLANS")
+    ],
     *,
     bundle: Annotated[
         Path | None,
@@ -38,15 +41,14 @@ def verify(
             metavar="BUNDLE",
         ),
     ] = None,
-    as_json: AsJson = False,
 ) -> int:
-    """Check every bound in a file against its certificate, by plain linear algebra, and the file against its digest."""
-    if not file.is_file():
-        raise MisuseError(f"the file {file} does not exist (looked for {file.absolute()})")
+    """Check every bound against its certificate, by plain linear algebra, and the file against its digest."""
+    if not file.is_dir():
+        require_file(file, "the file")
     opened = None if bundle is None else open_bundle(bundle)
     findings = _check_json(file, opened) if file.suffix.lower() == ".json" else _check_plans(file, opened)
     violations = findings.violations
-    if as_json:
+    if wants_json():
         show_json({"file": str(file)} | findings.to_json())
     elif not violations:
         show(f"{file}: {_verdict(findings)}")
@@ -75,7 +77,9 @@ def _verdict(findings: Findings) -> str:
 def _check_json(file: Path, opened: "Bundle | None") -> Findings:
     """Check a JSON document."""
     if opened is not None:
-        raise MisuseError("--bundle needs a .copa or .zip file: a JSON document does not keep the types of the rows")
+        raise MisuseError(
+            "--bundle needs a run, or a .copa or .zip file: a JSON document does not keep the types of the rows"
+        )
     content = read_json_file(file)
     try:
         return check_document(content)

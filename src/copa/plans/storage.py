@@ -1,6 +1,7 @@
 """A batch as one file: a zip of JSON and arrays with a digest, in which there is nothing to execute."""
 
 import hashlib
+import re
 import zipfile
 from collections.abc import Iterator
 from dataclasses import fields
@@ -12,6 +13,7 @@ from copa._core.files import write_atomically
 from copa._core.formats import Archive, Format, require_known_entries
 from copa._core.progress import counting
 from copa.data.tables.packing import pack_frame, pack_values, unpack_frame, unpack_values
+from copa.exceptions import DataError
 from copa.plans.columns import APPLICANT, OPTION, read_statuses
 from copa.plans.records import BatchRecord, PlanRecord
 from copa.plans.request import PlanBasis, PlanRequest
@@ -101,6 +103,7 @@ PARTS = Format(
     versions=(1,),
     members=r"part-[0-9]{6,9}\.copa",
 )
+READING = "reading the plans"  # as progress is shown
 
 
 class PartsWriter:
@@ -133,10 +136,33 @@ def in_parts(path: Path) -> bool:
 
 
 def read_batches(cls: type[Batch], path: Path) -> Iterator[Batch]:
-    """Yield the batch of a file, or its batches one at a time; a DataError says what is wrong with the file."""
+    """Yield the batch of a file, or its batches, or those of a finished run; a DataError says what is wrong with it."""
+    if path.is_dir():
+        yield from _read_folder(cls, path)
+        return
     if not in_parts(path):
         yield read(cls, path, path)
         return
     with PARTS.opened(path, path) as (content, _, reader):
-        for part in counting(content["parts"], "reading the file", len(content["parts"]), "parts"):
+        for part in counting(content["parts"], READING, len(content["parts"]), "parts"):
             yield read(cls, reader.read(part["name"], part["sha256"]), budget=reader.budget)
+
+
+def _read_folder(cls: type[Batch], folder: Path) -> Iterator[Batch]:
+    """Yield the batches of a folder that `copa.planner.runs` filled."""
+    path = folder / PARTS.content
+    if not path.is_file():
+        raise DataError(
+            f"the folder {folder} holds no finished run: it has no {PARTS.content}; run the command that fills it again"
+        )
+    with PARTS.errors_named(path):
+        parts = [(str(part["name"]), part["sha256"]) for part in PARTS.unseal(path.read_bytes())["parts"]]
+        if not all(re.fullmatch(PARTS.members or "", name) for name, _ in parts):
+            raise DataError("it lists files that are no parts of a run")
+    for name, sha256 in counting(parts, READING, len(parts), "parts"):
+        part = folder / name
+        with PLANS.errors_named(part):
+            raw = part.read_bytes()
+            if hashlib.sha256(raw).hexdigest() != sha256:
+                raise DataError(f"it is not the file that {PARTS.content} lists")
+        yield read(cls, raw, part)

@@ -149,15 +149,13 @@ class ColumnReader:
             return self._kind
         return infer_kind([*self._texts, *(cell for cell in self.cells if not isinstance(cell, str))])
 
-    def series(self, kind: str | None = None, at_least: Any = None) -> "pd.Series[Any]":
+    def series(self, kind: str | None = None) -> "pd.Series[Any]":
         """Return the whole column; text that is no number makes a column of numbers one of objects.
 
         Parameters
         ----------
         kind : str, optional
             Another kind than that of the cells.
-        at_least : dtype, optional
-            What the column is made of at least: the dtype that the cells of other files need.
         """
         import pandas as pd
 
@@ -167,7 +165,6 @@ class ColumnReader:
             known = {text: read_cell(kind, text) for text in self._texts}  # most texts are there many times
             values = [known[cell] if isinstance(cell, str) else read_cell(kind, cell) for cell in values]
         dtype = _dtype_for(kind, values)
-        dtype = dtype if at_least is None else wider_dtype(dtype, at_least)
         if dtype == np.float64:
             values = [np.nan if value is None else float(value) for value in values]
         return pd.Series(values, dtype=dtype, name=self.name)
@@ -198,13 +195,6 @@ def _dtype_for(kind: str, values: list[Any]) -> Any:
         return np.dtype(object)
     whole = kind == INTEGER and types <= {int} and not any(_is_large(value) for value in values)
     return np.dtype(np.int64 if whole else np.float64)
-
-
-def wider_dtype(one: Any, other: Any) -> Any:
-    """Of two dtypes that columns of the same kind were read in, the one that holds the cells of both."""
-    if one == other:
-        return one
-    return np.dtype(np.float64 if {np.dtype(one).kind, np.dtype(other).kind} == {"i", "f"} else object)
 
 
 def cast_like(column: "pd.Series[Any]", like: "pd.Series[Any]") -> "pd.Series[Any]":  # noqa: PLR0911 - one per kind of dtype

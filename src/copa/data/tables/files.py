@@ -4,24 +4,27 @@ In the CSV files that COPA writes, text that a spreadsheet would run as a formul
 """
 
 import csv
+import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from copa._core.archive import parse_json
+from copa._core.files import digest_of_file
 from copa._core.progress import stage
 from copa._core.words import hint, listed, shown
-from copa.data.tables.casting import INTEGER, TEXT, ColumnReader, kinds_of, wider_dtype
+from copa.data.tables.casting import INTEGER, TEXT, ColumnReader, kinds_of
 from copa.exceptions import DataError, InvalidInputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 CHUNK = 10_000  # rows that are read at a time
+PARQUET = (".parquet", ".pq")
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 QUOTE = "'"
@@ -101,6 +104,10 @@ class NamedColumns:
     def has(self, name: str) -> bool:
         """Return whether there is a column of a name."""
         return name in self.names or name in self._given
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the file."""
+        return digest_of_file(self.path)
 
     def number_of(self, name: str) -> str:
         """Name a column by its position."""
@@ -203,12 +210,6 @@ class ParquetFile(NamedColumns):
             raise DataError(f"{path} is not a Parquet file, or is damaged: {error}") from error
         self.read_names([str(name) for name in self._file.schema_arrow.names])
         self.n_rows: int = self._file.metadata.num_rows
-        self._rows = range(self.n_rows)
-
-    def only(self, rows: range) -> Self:
-        """Read these rows of the file and no others from now on."""
-        self._rows = rows
-        return self
 
     def chunks(self, columns: Sequence[str]) -> Iterator[Cells]:
         """Yield the values of some columns, some rows at a time."""
@@ -219,8 +220,8 @@ class ParquetFile(NamedColumns):
         # Of columns that have the same name all are read, and those that are left out are passed over.
         ranks = [self._given[:place].count(name) for place, name in zip(places, names, strict=True)]
         try:
-            with stage("reading the table", len(self._rows), "rows") as advance:
-                for batch in self._batches([*dict.fromkeys(names)]):
+            with stage("reading the table", self.n_rows, "rows") as advance:
+                for batch in self._file.iter_batches(batch_size=CHUNK, columns=[*dict.fromkeys(names)]):
                     alike = {name: batch.schema.get_all_field_indices(name) for name in set(names)}
                     arrays = (batch.column(alike[name][rank]) for name, rank in zip(names, ranks, strict=True))
                     yield [column.to_pylist() for column in arrays]
@@ -228,26 +229,49 @@ class ParquetFile(NamedColumns):
         except pa.ArrowException as error:
             raise DataError(f"{self.path} is damaged: {error}") from error
 
-    def _batches(self, names: list[str]) -> Iterator[Any]:
-        """The rows that are wanted, some at a time; groups of rows without any of them are not read."""
-        groups, before, skipped = [], 0, 0
-        for group in range(self._file.num_row_groups):
-            own = range(before, before + self._file.metadata.row_group(group).num_rows)
-            before = own.stop
-            if own.start < self._rows.stop and self._rows.start < own.stop:
-                groups.append(group)
-            elif own.stop <= self._rows.start:
-                skipped = own.stop
-        for batch in self._file.iter_batches(batch_size=CHUNK, row_groups=groups, columns=names):
-            first, last = max(self._rows.start - skipped, 0), min(self._rows.stop - skipped, len(batch))
-            if first < last:
-                yield batch.slice(first, last - first)
-            skipped += len(batch)
-            if skipped >= self._rows.stop:
-                return
+
+class ParquetFolder(NamedColumns):
+    """The Parquet files of a folder as one table, in the order of their names; hidden files are left out.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    InvalidInputError
+        If there is none.
+    """
+
+    def __init__(self, path: Path) -> None:
+        tables = [file for file in path.rglob("*") if file.suffix.lower() in PARQUET and file.is_file()]
+        shown_ones = [file for file in tables if not any(part[0] in "._" for part in file.relative_to(path).parts)]
+        if not shown_ones:
+            raise InvalidInputError(
+                f"the folder {shown(str(path))} holds no Parquet file; its files must end in .parquet"
+            )
+        self.path = path
+        self.files = sorted(shown_ones, key=lambda file: file.relative_to(path).parts)
+        self.n_rows = sum(ParquetFile(file).n_rows for file in self.files)  # not kept open: there can be thousands
+        first = ParquetFile(self.files[0])
+        self.read_names(first.names)
+        self.notes = first.notes
+
+    def chunks(self, columns: Sequence[str]) -> Iterator[Cells]:
+        """Yield the values of some columns, some rows at a time."""
+        with stage("reading the table", self.n_rows, "rows"):
+            for file in self.files:
+                yield from ParquetFile(file).chunks(columns)
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the files and their names."""
+        digest = hashlib.sha256()
+        for file in self.files:
+            digest.update(f"{digest_of_file(file)} {file.relative_to(self.path).as_posix()}\n".encode())
+        return digest.hexdigest()
 
 
-TableFile = CsvFile | ParquetFile
+TableFile = CsvFile | ParquetFile | ParquetFolder
 
 
 def open_table(path: Path, delimiter: str = ",") -> TableFile:
@@ -256,7 +280,7 @@ def open_table(path: Path, delimiter: str = ",") -> TableFile:
     Parameters
     ----------
     path : Path
-        A .csv, .tsv, .txt, .parquet or .pq file.
+        A .csv, .tsv, .txt, .parquet or .pq file, or a folder of the latter.
     delimiter : str, default ","
         Character between two cells of a CSV file.
 
@@ -269,13 +293,15 @@ def open_table(path: Path, delimiter: str = ",") -> TableFile:
     """
     if not path.exists():
         raise InvalidInputError(f"the file {path} does not exist (looked for {path.absolute()})")
+    if path.is_dir():
+        return ParquetFolder(path)
     suffix = path.suffix.lower()
     if suffix in (".csv", ".tsv", ".txt"):
         delimiter = "\t" if delimiter == "\\t" or (suffix == ".tsv" and delimiter == ",") else delimiter
         if len(delimiter) != 1:
             raise InvalidInputError(f"--delimiter must be one character, got {shown(delimiter)}")
         return CsvFile(path, delimiter)
-    if suffix in (".parquet", ".pq"):
+    if suffix in PARQUET:
         return ParquetFile(path)
     raise InvalidInputError(f"a table must be a .csv or .parquet file, got {path.name}")
 
@@ -313,7 +339,6 @@ def read_applicants(
     *,
     label: str | None = None,
     group: str | None = None,
-    at_least: "pd.DataFrame | None" = None,
 ) -> "pd.DataFrame":
     """Read applicants, in the dtypes of a template as far as their cells allow it.
 
@@ -326,9 +351,6 @@ def read_applicants(
         Column whose cells name the applicants; without it they are numbered from 0.
     group : str, optional
         Another column to keep, as text where the template lacks it.
-    at_least : DataFrame, optional
-        A table as other parts of the same applicants were read, whose dtypes and labels these get too where their own
-        cells would fit into less (`common_dtypes`); its rows do not matter.
     """
     import pandas as pd
 
@@ -336,34 +358,19 @@ def read_applicants(
     readers = [ColumnReader(name, kind) for name, kind in (({} if group is None else {group: TEXT}) | kinds).items()]
     labels = None if label is None else ColumnReader(label)
     _fill(table, readers if labels is None else [*readers, labels])
-    known = {} if at_least is None else dict(at_least.dtypes)
-    frame = pd.DataFrame({reader.name: reader.series(at_least=known.get(reader.name)) for reader in readers})
+    frame = pd.DataFrame({reader.name: reader.series() for reader in readers})
     if labels is not None:
-        frame.index = _index(labels, table, text=at_least is not None and at_least.index.dtype.kind != "i")
+        frame.index = _index(labels, table)
     return frame
 
 
-def common_dtypes(tables: "Iterable[pd.DataFrame]") -> "pd.DataFrame":
-    """Return a table without rows in the dtypes that hold the cells of all these parts of a table."""
-    import pandas as pd
-
-    first, *others = tables
-    dtypes, labels = dict(first.dtypes), first.index
-    for other in others:
-        dtypes = {name: wider_dtype(dtype, other.dtypes[name]) for name, dtype in dtypes.items()}
-        labels = labels if labels.dtype.kind != "i" else other.index
-    columns = {name: pd.Series([], dtype=dtype) for name, dtype in dtypes.items()}
-    return pd.DataFrame(columns, index=labels[:0])
-
-
-def _index(labels: ColumnReader, table: TableFile, *, text: bool = False) -> "pd.Index[Any]":
+def _index(labels: ColumnReader, table: TableFile) -> "pd.Index[Any]":
     import pandas as pd
 
     missing = [k for k, label in enumerate(labels.cells) if label is None or label == ""]
     if missing:
         raise DataError(f"{table.path}: row {missing[0]} has no {shown(labels.name)}")
-    kind = INTEGER if labels.kind == INTEGER and not text else TEXT
-    return pd.Index(labels.series(kind), name=None)
+    return pd.Index(labels.series(INTEGER if labels.kind == INTEGER else TEXT), name=None)
 
 
 def _fill(table: TableFile, readers: Sequence[ColumnReader]) -> None:
