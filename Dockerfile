@@ -17,7 +17,7 @@ ENV COPA_KERNELS=library \
     OPENBLAS_NUM_THREADS=1 \
     OMP_NUM_THREADS=1 \
     PYTHONUNBUFFERED=1
-RUN copa --version --verbose
+RUN copa warm-up
 EXPOSE 8000
 HEALTHCHECK --interval=30s --timeout=5s --start-period=20s \
     CMD ["python", "-c", "from urllib.request import urlopen; urlopen('http://localhost:8000/healthz', timeout=4)"]

@@ -27,18 +27,18 @@ TABLE = re.compile(r"(<!-- progress -->\n).*?(?=<!-- end -->)", re.DOTALL)
 FIRST, GAP = 2.0, 10.0  # seconds: what is promised
 ROWS, MORE_ROWS = 50_000, 150_000
 SMALL = "--n-options 1 --n-starts 1 --plausibility 0"
-FIT = "--target paid --favourable yes --schema loans.yaml --guarantee 0.8 --n-refits 64"
+FIT = f"--target paid --favourable yes --schema loans.yaml --guarantee 0.8 --n-refits 64 {SMALL}"
 PLANS = "loans.bundle plans.csv --applicants loans.csv"
 COMMANDS = {
     "schema infer": "loans.csv --target paid --drop quarter -o inferred.yaml",
     "schema validate": "loans.yaml loans.csv",
     "fit": f"loans.csv {FIT} --drop quarter -o loans.bundle",
-    "plan": f"loans.bundle loans.csv -o plans.csv --certificates proofs.zip --report report.html {SMALL}",
-    "letter": f"loans.bundle loans.csv -o letters --force {SMALL}",
+    "plan": "loans.bundle loans.csv -o plans.csv -o proofs.zip -o report.html",
+    "letter": "loans.bundle proofs.zip -o letters --force",
     "verify": "proofs.zip",
-    "audit": f"{PLANS} -o audited.csv --report audit.html",
-    "correct": f"{PLANS} -o corrected.csv --report corrected.html --guarantee 0.85",
-    "backtest": f"loans.csv {FIT} --by quarter --n-options 1 --n-starts 1",
+    "audit": f"{PLANS} -o audited.csv -o audit.html",
+    "correct": f"{PLANS} -o corrected.csv -o corrected.html --guarantee 0.85",
+    "backtest": "loans.bundle loans.csv --by quarter",
     "demo": "-o demo",
 }
 HEADS = (

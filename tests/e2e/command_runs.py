@@ -64,29 +64,29 @@ def write_bank(folder: Path) -> Path:
     return folder
 
 
-def fit_bank(folder: Path) -> Path:
+def fit_bank(folder: Path, *more: str) -> Path:
     """The bundle of the bank."""
     bundle = folder / "bank.bundle"
-    copa("fit", folder / "bank.csv", "--target", "paid", "--schema", folder / "schema.yaml", "-o", bundle, *FIT)
+    copa("fit", folder / "bank.csv", "--target", "paid", "--schema", folder / "schema.yaml", "-o", bundle, *FIT, *more)
     return bundle
 
 
 def outputs(folder):
     """All files that a run is asked for."""
-    return ("-o", folder / "p.csv", "--certificates", folder / "p.copa", "--id", "name")
+    return ("-o", folder / "p.csv", "-o", folder / "p.copa", "--id", "name")
 
 
 def contents(folder):
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
-def stop_after(monkeypatch, blocks, interruption=KeyboardInterrupt):
-    """Let the planner be interrupted when it is asked for one block too many."""
+def stop_after(monkeypatch, parts, interruption=KeyboardInterrupt):
+    """Let the planner be interrupted when it is asked for one part too many."""
     plan, asked = RecoursePlanner.plan, []
 
     def plan_some(self, table):
         asked.append(len(table))
-        if len(asked) > blocks:
+        if len(asked) > parts:
             raise interruption
         return plan(self, table)
 

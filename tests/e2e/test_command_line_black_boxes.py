@@ -43,7 +43,7 @@ def planned(bank, bundle):
     """Plans with proofs and a report."""
     out = bank / "out"
     out.mkdir()
-    more = ("--report", out / "r.html", "--group", "town")
+    more = ("-o", out / "r.html", "--group", "town")
     copa("plan", bundle, bank / "people.csv", *outputs(out), *more)
     return out
 
@@ -84,7 +84,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(bank, bundle, tmp_path, mo
     with monkeypatch.context() as patch:
         stop_after(patch, 1)
         copa("plan", bundle, bank / "people.csv", *outputs(parts), code=130)
-    copa("plan", bundle, bank / "people.csv", *outputs(parts), "--resume")
+    copa("plan", bundle, bank / "people.csv", *outputs(parts))
     assert contents(parts) == contents(whole)
 
 
@@ -134,7 +134,7 @@ def test_an_audit_bounds_the_same_rows_alike(bank, bundle, planned):
 @pytest.mark.slow
 def test_a_correction_is_delivered_as_the_planner_makes_it(bank, bundle, model, planned, tmp_path):
     given = (planned / "p.csv", "--applicants", bank / "people.csv", "--id", "name")
-    copa("correct", bundle, *given, "-o", tmp_path / "c.copa", "--guarantee", "0.75", "--report", tmp_path / "r.html")
+    copa("correct", bundle, *given, "-o", tmp_path / "c.copa", "--guarantee", "0.75", "-o", tmp_path / "r.html")
     after, before = PlanBatch.load(tmp_path / "c.copa"), PlanBatch.load(planned / "p.copa")
     assert model.predict(after.options).all()
     assert (after.lower >= before.lower - 1e-9).all()

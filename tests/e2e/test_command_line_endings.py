@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from copa.cli.messages import TerminatedError
-from copa.cli.runs import LOCK, locked_folder
-from e2e.command_runs import SEARCH, contents, copa, fit_bank, json_of, outputs, refused, stop_after, write_bank
+from copa.planner.runs import LOCK, locked_folder
+from e2e.command_runs import contents, copa, fit_bank, json_of, outputs, refused, stop_after, write_bank
 from unit.planner import loans
 from waiting import wait_until
 
@@ -56,12 +56,12 @@ def names(folder):
 RUN = ["p.csv.partial", "p.csv.partial/lock.json", "p.csv.partial/run.json"]
 
 
-# Files in their order: the run, its block of applicants, proofs, plans.
+# Files in their order: the run, its part, the list of parts, proofs, plans.
 @pytest.mark.parametrize(
     ("at", "left"),
     [
-        pytest.param(2, [*RUN, "p.csv.partial/.block-000000.copa.part"], marks=pytest.mark.slow),
-        (3, [*RUN, "p.csv.partial/block-000000.copa", ".p.copa.part", ".p.csv.part"]),
+        pytest.param(2, [*RUN, "p.csv.partial/.part-000000.copa.part"], marks=pytest.mark.slow),
+        (4, [*RUN, "p.csv.partial/part-000000.copa", "p.csv.partial/parts.json", ".p.copa.part", ".p.csv.part"]),
     ],
 )
 def test_what_a_killed_run_leaves_is_gone_after_the_next(bank, bundle, tmp_path, at, left):
@@ -70,27 +70,27 @@ def test_what_a_killed_run_leaves_is_gone_after_the_next(bank, bundle, tmp_path,
         assert process.wait(timeout=300) == -signal.SIGKILL
     assert [re.sub(r"\.[0-9a-f]{8}\.part", ".part", name) for name in names(tmp_path)] == sorted(left)
     # Parts of all that the killed run was to write go, also of what the next one does not write.
-    copa("plan", bundle, bank / "people.csv", "-o", tmp_path / "p.csv", "--id", "name", "--resume")
+    copa("plan", bundle, bank / "people.csv", "-o", tmp_path / "p.csv", "--id", "name")
     assert names(tmp_path) == ["p.csv"]
 
 
 @pytest.mark.slow
 def test_a_run_that_is_asked_to_end_cleans_up_and_keeps_what_is_finished(bank, bundle, tmp_path):
     run = ("plan", bundle, bank / "people.csv", *outputs(tmp_path))
-    with begun(*run, HIT_AT=4, HIT_WITH=int(signal.SIGTERM)) as process:
+    with begun(*run, HIT_AT=5, HIT_WITH=int(signal.SIGTERM)) as process:
         said, _ = process.communicate(timeout=300)
     assert process.returncode == 143
-    assert "stopped. 1 of 1 block of applicants are done, and kept in" in said
-    kept = ["p.csv.partial", "p.csv.partial/block-000000.copa", "p.csv.partial/run.json"]
+    assert "stopped. 1 of 1 part of the plans are done, and kept in" in said
+    kept = [f"p.csv.partial{name}" for name in ("", "/part-000000.copa", "/parts.json", "/run.json")]
     assert [name for name in names(tmp_path) if name != "p.copa"] == kept
-    copa(*run, "--resume")
+    copa(*run)
     assert names(tmp_path) == ["p.copa", "p.csv"]
 
 
-def test_a_run_that_is_stopped_before_its_first_block_leaves_nothing(bank, bundle, tmp_path, monkeypatch):
+def test_a_run_that_is_stopped_before_its_first_part_leaves_nothing(bank, bundle, tmp_path, monkeypatch):
     stop_after(monkeypatch, 0)
     result = copa("plan", bundle, bank / "people.csv", *outputs(tmp_path), code=130)
-    assert "stopped. No block of applicants was finished, and nothing is kept." in result.stderr
+    assert "stopped. No part was finished, and nothing is kept." in result.stderr
     assert names(tmp_path) == []
 
 
@@ -99,13 +99,13 @@ def test_a_run_that_is_terminated_keeps_what_is_finished(bank, bundle, tmp_path,
     with monkeypatch.context() as patch:
         stop_after(patch, 2, TerminatedError(signal.SIGTERM))
         result = copa("plan", bundle, bank / "people.csv", *outputs(tmp_path), code=143)
-    assert "stopped. 2 of 4 blocks of applicants are done, and kept in" in result.stderr
-    blocks = ["p.csv.partial/block-000000.copa", "p.csv.partial/block-000001.copa"]
-    assert names(tmp_path) == ["p.csv.partial", *blocks, "p.csv.partial/run.json"]
+    assert "stopped. 2 of 4 parts of the plans are done, and kept in" in result.stderr
+    parts = ["p.csv.partial/part-000000.copa", "p.csv.partial/part-000001.copa"]
+    assert names(tmp_path) == ["p.csv.partial", *parts, "p.csv.partial/run.json"]
 
 
-def test_a_run_that_fails_before_its_first_block_leaves_nothing(bank, bundle, tmp_path, monkeypatch):
-    monkeypatch.setattr("copa.cli.plan.plan_blocks", lambda *_: 1 / 0)
+def test_a_run_that_fails_before_its_first_part_leaves_nothing(bank, bundle, tmp_path, monkeypatch):
+    monkeypatch.setattr("copa.planner.runs.Run.fill", lambda *_: 1 / 0)
     refused("plan", bundle, bank / "people.csv", *outputs(tmp_path), code=1)
     assert names(tmp_path) == []
 
@@ -119,25 +119,25 @@ def test_a_second_run_at_the_same_time_is_refused_and_harms_nothing(bank, bundle
     folder = tmp_path / "p.csv.partial"
     with locked_folder(folder):
         before = contents(folder)
-        line = refused(*run, "--resume", code=2)
+        line = refused(*run, code=2)
         assert f"{folder} is in use by another run of copa (process {os.getpid()} on " in line
         assert contents(folder) == before
         assert LOCK in before
-    copa(*run, "--resume")
+    copa(*run)
     assert names(tmp_path) == ["p.copa", "p.csv"]
 
 
 def test_outputs_that_are_one_file_are_refused_before_any_work(bank, bundle, tmp_path):
     people, path = bank / "people.csv", tmp_path / "s.json"
-    line = refused("plan", tmp_path / "none", people, "-o", path, "--certificates", path, code=2)
-    assert f"--output and --certificates are the same file, {path}" in line
+    line = refused("plan", tmp_path / "none", people, "-o", path, "-o", path, code=2)
+    assert f"two outputs are the same file, {path}" in line
     path.write_text("old")
     os.link(path, tmp_path / "t.json")
-    line = refused("plan", bundle, people, "-o", path, "--certificates", tmp_path / "t.json", code=2)
+    line = refused("plan", bundle, people, "-o", path, "-o", tmp_path / "t.json", code=2)
     assert "are the same file" in line
     (tmp_path / "r.html").hardlink_to(path)
     for command in (("audit", bundle, people), ("correct", bundle, people)):
-        assert "are the same file" in refused(*command, "-o", path, "--report", tmp_path / "r.html", code=2)
+        assert "are the same file" in refused(*command, "-o", path, "-o", tmp_path / "r.html", code=2)
     assert path.read_text() == "old"
 
 
@@ -178,7 +178,7 @@ def test_twenty_runs_hit_at_any_moment_leave_nothing_once_they_are_repeated(bank
     people = bank / "many.csv"
     loans.people(600, 11).to_csv(people, index=False)
     rng = np.random.default_rng(0)
-    run = ("plan", bundle, people, *SEARCH, "-o", "p.json", "--certificates", "p.copa", "--report", "p.html")
+    run = ("plan", bundle, people, "-o", "p.json", "-o", "p.copa", "-o", "p.html")
     before, whole = os.times(), tmp_path / "whole"
     whole.mkdir()
     with begun(*_inside(run, whole)) as process:
@@ -197,7 +197,7 @@ def test_twenty_runs_hit_at_any_moment_leave_nothing_once_they_are_repeated(bank
             hits += process.wait(timeout=600) != 0
         if k % 3 and process.returncode:  # it could clean up by itself
             assert not [name for name in names(folder) if name.endswith((".part", LOCK))]
-        with begun(*_inside(run, folder), "--resume") as process:
+        with begun(*_inside(run, folder)) as process:
             said, _ = process.communicate(timeout=600)
         assert process.returncode == 0, said
         assert contents(folder) == contents(whole)
@@ -222,7 +222,7 @@ def _inside(run, folder):
 def test_of_two_that_go_on_at_once_one_ends_well_and_one_is_refused(bank, bundle, tmp_path):
     people = bank / "many.csv"
     loans.people(600, 11).to_csv(people, index=False)
-    run = ("plan", bundle, people, *SEARCH, *outputs(tmp_path)[:-2], "--resume")
+    run = ("plan", bundle, people, *outputs(tmp_path)[:-2])
     with begun(*run, HIT_AT=3, HIT_WITH=int(signal.SIGKILL)) as process:
         process.wait(timeout=300)
     with begun(*run) as one, begun(*run) as other:

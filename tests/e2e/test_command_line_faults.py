@@ -225,9 +225,8 @@ def test_other_files_are_no_models(bank, tmp_path):
         (("--guarantee", "1.5"), "guarantee must be a probability, above 0 and below 1, got 1.5"),
         (("--n-options", "0"), "n_options must be a whole number of at least 1, got 0"),
         (("--n-options", "10000"), "n_options must be at most 79, got 10000"),
-        (("--n-starts", "0"), "n_starts must be a whole number of at least 1"),
         (("--time-limit", "-1"), "time_limit must be a number of seconds above 0"),
-        (("--random-state", "-1"), "random_state must be a whole number of at least 0"),
+        (("--n-jobs", "0"), "n_jobs must be"),
         (("--delimiter", "ab"), "--delimiter must be one character"),
     ],
 )
@@ -266,7 +265,9 @@ def test_outputs_that_cannot_be_written_are_misuse(bank, bundle, tmp_path):
     people = bank / "people.csv"
     line = refused("plan", bundle, people, "-o", tmp_path / "none" / "p.csv", code=2)
     assert f"the folder {tmp_path / 'none'} for p.csv does not exist" in line
-    assert "must end in .csv or .parquet or .json, got p.txt" in refused("plan", bundle, people, "-o", "p.txt", code=2)
+    assert "must end in .csv or .parquet or .json or .zip or .copa or .html, got p.txt" in refused(
+        "plan", bundle, people, "-o", "p.txt", code=2
+    )
     (tmp_path / "folder.csv").mkdir()
     assert "is a folder" in refused("plan", bundle, people, "-o", tmp_path / "folder.csv", code=2)
     assert "is both read and written" in refused("plan", bundle, people, "-o", people, code=2)

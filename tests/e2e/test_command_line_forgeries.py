@@ -29,8 +29,8 @@ def bundle(bank):
 
 @pytest.fixture(scope="module")
 def proofs(bank, bundle):
-    copa("plan", bundle, bank / "people.csv", "-o", bank / "p.csv", "--certificates", bank / "proofs.copa")
-    copa("plan", bundle, bank / "people.csv", "-o", bank / "p.csv", "--certificates", bank / "proofs.json")
+    copa("plan", bundle, bank / "people.csv", "-o", bank / "p.csv", "-o", bank / "proofs.copa")
+    copa("plan", bundle, bank / "people.csv", "-o", bank / "p.csv", "-o", bank / "proofs.json")
     return bank
 
 

@@ -41,13 +41,13 @@ def files(tmp_path_factory):
 
 
 def on(files, *more):
-    return ("gate", files / "candidate.skops", "--ledger", files / "promises.db", "--as-of", "2026-11-18", *more)
+    return ("gate", files / "candidate.skops", "--promises", files / "promises.db", "--as-of", "2026-11-18", *more)
 
 
 def test_a_candidate_that_breaks_promises_fails_with_exit_code_1(files):
     page = files / "page.html"
     words = copa(
-        *on(files, "--max-broken", "0.02", "--current", files / "bank.copa", "--groups", "job", "-o", page), code=1
+        *on(files, "--max-broken", "0.02", "--current", files / "bank.copa", "--group", "job", "-o", page), code=1
     ).stdout
     assert "The candidate fails: it would break" in words
     assert "broken: " in words
@@ -60,7 +60,7 @@ def test_a_candidate_that_breaks_promises_fails_with_exit_code_1(files):
 
 def test_a_candidate_within_the_limit_passes_with_exit_code_0(files):
     assert json_of(*on(files, "--max-broken", "100%"))["passed"] is True
-    same = ("gate", files / "current.skops", "--ledger", files / "promises.db", "--as-of", "2026-11-18")
+    same = ("gate", files / "current.skops", "--promises", files / "promises.db", "--as-of", "2026-11-18")
     assert json_of(*same)["n_broken"] == 0
 
 
@@ -89,14 +89,15 @@ def test_the_json_file_and_the_reference_say_who_loses(files):
 def test_what_cannot_be_tried_is_one_line_and_exit_code_2(files):
     candidate, ledger = files / "candidate.skops", files / "promises.db"
     say = lambda *arguments: refused("gate", *arguments, code=2)  # noqa: E731 - a word for many lines
-    assert "one of them" in say(candidate)
-    assert "one of them" in say(candidate, "--ledger", ledger, "--promises", files / "promises.csv")
-    assert "must be a .skops file" in say(files / "bank.copa", "--ledger", ledger)
-    assert "does not exist" in say(files / "none.skops", "--ledger", ledger)
-    assert "none.db" in say(candidate, "--ledger", files / "none.db")
-    assert "is no column of the rows" in say(candidate, "--ledger", ledger, "--groups", "town", "--as-of", "2026-11-18")
-    assert "no outstanding promise" in say(candidate, "--ledger", ledger, "--as-of", "2031-01-01")
-    assert "max_broken must be a whole number" in say(candidate, "--ledger", ledger, "--max-broken", "1.0")
+    assert "say which promises, by --promises or the ledger of $COPA_LEDGER" in say(candidate)
+    assert "must be a .skops file" in say(files / "bank.copa", "--promises", ledger)
+    assert "does not exist" in say(files / "none.skops", "--promises", ledger)
+    assert "none.db" in say(candidate, "--promises", files / "none.db")
+    assert "is no column of the rows" in say(
+        candidate, "--promises", ledger, "--group", "town", "--as-of", "2026-11-18"
+    )
+    assert "no outstanding promise" in say(candidate, "--promises", ledger, "--as-of", "2031-01-01")
+    assert "max_broken must be a whole number" in say(candidate, "--promises", ledger, "--max-broken", "1.0")
     assert "No such option" in misused("gate", candidate, "--limit", "3")
 
 
@@ -104,10 +105,10 @@ def test_files_that_cannot_be_read_are_no_verdict_but_exit_code_2(files, tmp_pat
     junk = {name: tmp_path / name for name in ("junk.skops", "junk.db", "empty.csv", "junk.copa")}
     for name, path in junk.items():
         path.write_bytes(b"" if name == "empty.csv" else b"no such file at all" * 100)
-    candidate, ledger = files / "candidate.skops", ("--ledger", files / "promises.db", "--as-of", "2026-11-18")
+    candidate, ledger = files / "candidate.skops", ("--promises", files / "promises.db", "--as-of", "2026-11-18")
     for arguments in (
         (junk["junk.skops"], *ledger),
-        (candidate, "--ledger", junk["junk.db"]),
+        (candidate, "--promises", junk["junk.db"]),
         (candidate, "--promises", junk["empty.csv"]),
         (candidate, *ledger, "--current", junk["junk.copa"]),
         (candidate, *ledger, "-o", tmp_path / "no" / "folder" / "page.html"),
@@ -123,7 +124,7 @@ def test_only_promises_of_a_model_version_are_tried(files):
 
 def test_candidates_with_other_columns_or_labels_are_one_line(files, tmp_path):
     table = loans.people(300, 0)
-    ledger = ("--ledger", files / "promises.db", "--as-of", "2026-11-18")
+    ledger = ("--promises", files / "promises.db", "--as-of", "2026-11-18")
     for columns, labels, words in (
         ({"income": "salary"}, loans.outcomes(table), "needs column 'salary'"),
         ({}, loans.outcomes(table).astype(int) + 5, "chooses between 5, 6"),
@@ -143,7 +144,7 @@ def test_a_closed_pipe_leaves_the_exit_code_of_the_verdict(files):
     ):
         reader, writer = os.pipe()
         os.close(reader)  # nobody reads
-        arguments = ("--ledger", files / "promises.db", "--as-of", "2026-11-18", "--groups", "job", "--quiet")
+        arguments = ("--promises", files / "promises.db", "--as-of", "2026-11-18", "--group", "job", "--quiet")
         ended = subprocess.run(  # noqa: S603 - our own command
             [sys.executable, "-m", "copa.cli", "gate", str(files / f"{name}.skops"), *map(str, arguments)],
             stdout=writer,
@@ -158,7 +159,7 @@ def test_a_closed_pipe_leaves_the_exit_code_of_the_verdict(files):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no disk that is always full")
 @pytest.mark.parametrize("how", [(), pytest.param(("--json",), marks=pytest.mark.extended)])
 def test_a_verdict_that_cannot_be_written_is_not_that_the_candidate_breaks_too_much(files, how):
-    arguments = ("--ledger", files / "promises.db", "--as-of", "2026-11-18", "--quiet", *how)
+    arguments = ("--promises", files / "promises.db", "--as-of", "2026-11-18", "--quiet", *how)
     with Path("/dev/full").open("w") as full:
         ended = subprocess.run(  # noqa: S603 - our own command
             [sys.executable, "-m", "copa.cli", "gate", str(files / "current.skops"), *map(str, arguments)],

@@ -4,11 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from copa.cli.fit import load_model
+from copa.cli.files import load_model
+from copa.models.storage import pack_model
+from copa.plans import PlanBatch
+from copa.cli.files import load_model
 from copa.models.storage import pack_model
 from copa.plans import PlanBatch
 from copa.plans.storage import read_batches
-from e2e.command_runs import SEARCH, copa, fit_bank, json_of, refused, write_bank
+from e2e.command_runs import copa, fit_bank, json_of, refused, write_bank
 from unit.planner import loans
 
 
@@ -47,7 +50,9 @@ def test_the_model_that_is_written_accepts_every_promised_row(folder):
 def test_wrong_use_is_one_line_and_nothing_is_written(folder):
     out = folder / "none.skops"
     own = {"-o": out}
-    assert "by --ledger URL or by --promises FILE" in refused(*arguments(folder, **own, **{"--promises": None}), code=2)
+    assert "say which promises, by --promises or the ledger of $COPA_LEDGER" in refused(
+        *arguments(folder, **own, **{"--promises": None}), code=2
+    )
     assert "max_broken must be a whole number of promises" in refused(
         *arguments(folder, **own, **{"--max-broken": "few"}), code=2
     )
@@ -77,7 +82,7 @@ def test_promises_of_a_model_version_are_kept_at_a_threshold(folder):
 @pytest.mark.slow
 def test_a_bundle_and_the_plans_made_with_it_are_read(folder, tmp_path):
     bundle, plans, proofs = fit_bank(write_bank(tmp_path)), tmp_path / "plans.csv", tmp_path / "proofs.zip"
-    copa("plan", bundle, tmp_path / "people.csv", "-o", plans, "--certificates", proofs, *SEARCH)
+    copa("plan", bundle, tmp_path / "people.csv", "-o", plans, "-o", proofs)
     (batch,) = read_batches(PlanBatch, proofs)
     for promises in (plans, proofs):
         kept = tmp_path / f"{promises.stem}.skops"

@@ -9,9 +9,8 @@ import pytest
 
 from copa import PlanBatch
 from copa._core.progress import Stage
-from copa.planner import RecoursePlanner
 from copa.planner.bundle import load_bundle
-from e2e.command_runs import FIT, copa, fit_bank, json_of, refused, write_bank
+from e2e.command_runs import FIT, contents, copa, fit_bank, json_of, refused, write_bank
 
 
 @pytest.fixture(scope="module")
@@ -32,10 +31,17 @@ def people(bank):
 
 
 @pytest.fixture(scope="module")
-def letters(bank, bundle, people):
+def plans(bank, bundle, people):
+    """Their plans, as a run."""
+    copa("plan", bundle, people, "--id", "name", "-o", bank / "run")
+    return bank / "run"
+
+
+@pytest.fixture(scope="module")
+def letters(bank, bundle, plans):
     """The letters of a whole run, and what it said."""
     told = ("--sender", "Example Bank, Street 12", "--valid-until", "2999-03-31", "--contact", "help@example.org")
-    return bank / "letters", copa("letter", bundle, people, "--id", "name", "-o", bank / "letters", *told)
+    return bank / "letters", copa("letter", bundle, plans, "-o", bank / "letters", *told)
 
 
 def listed(folder):
@@ -62,22 +68,22 @@ def test_every_declined_applicant_gets_two_files_and_the_accepted_none(bundle, p
         assert "until 31 march 2999" in text.lower() or "no option to offer" in text
 
 
-def test_the_owner_is_told_of_protected_reasons_and_can_leave_them_out(bundle, people, letters, tmp_path):
+def test_the_owner_is_told_of_protected_reasons_and_can_leave_them_out(bundle, plans, letters, tmp_path):
     folder, result = letters
     aged = [path for path in folder.glob("*.txt") if "Age:" in path.read_text(encoding="utf-8")]
     assert aged
     note = f"note: {len(aged)} of {len(list(folder.glob('*.txt')))} letters give as a reason"
     assert note in result.stderr
     assert f"protected attribute: age ({len(aged)})" in result.stderr
-    without = copa("letter", bundle, people, "--id", "name", "-o", tmp_path / "l", "--without-protected")
+    without = copa("letter", bundle, plans, "-o", tmp_path / "l", "--without-protected")
     assert "protected" not in without.stderr
     assert not any("Age:" in path.read_text(encoding="utf-8") for path in (tmp_path / "l").glob("*.txt"))
 
 
 def test_saved_plans_give_the_letters_of_exactly_these_plans(bundle, people, letters, tmp_path):
-    copa("plan", bundle, people, "--id", "name", "-o", tmp_path / "p.csv", "--certificates", tmp_path / "p.copa")
+    copa("plan", bundle, people, "--id", "name", "-o", tmp_path / "p.csv", "-o", tmp_path / "p.copa")
     told = ("--sender", "Example Bank, Street 12", "--valid-until", "2999-03-31", "--contact", "help@example.org")
-    content = json_of("letter", bundle, "--plans", tmp_path / "p.copa", "-o", tmp_path / "l", *told)
+    content = json_of("letter", bundle, tmp_path / "p.copa", "-o", tmp_path / "l", *told)
     assert content["letters"] == len(list((tmp_path / "l").glob("*.html")))
     assert content["without_letter"]["accepted"] == 20 - content["letters"]
     for path in letters[0].iterdir():
@@ -91,58 +97,51 @@ def test_saved_plans_give_the_letters_of_exactly_these_plans(bundle, people, let
             assert len(re.findall(r"^  Option \d", path.read_text(encoding="utf-8"), re.MULTILINE)) == plan.n_options
 
 
-def test_letters_are_not_overwritten_unless_asked_for(bundle, people, letters):
+def test_letters_are_not_overwritten_unless_asked_for(bundle, plans, letters):
     folder, _ = letters
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    line = refused("letter", bundle, people, "--id", "name", "-o", folder, code=2)
+    line = refused("letter", bundle, plans, "-o", folder, code=2)
     assert "holds letters already" in line
     assert "--force" in line
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-    assert not folder.with_name("letters.partial").exists()
 
 
-def test_force_replaces_the_letters_of_the_run_before(bundle, people, tmp_path):
-    copa("letter", bundle, people, "-o", tmp_path / "l", "--id", "name")
-    pd.read_csv(people).head(3).to_csv(tmp_path / "few.csv", index=False)
-    copa("letter", bundle, tmp_path / "few.csv", "-o", tmp_path / "l", "--id", "name", "--force")
+def test_force_replaces_the_letters_of_the_run_before(bundle, plans, tmp_path):
+    copa("letter", bundle, plans, "-o", tmp_path / "l")
+    PlanBatch.load(plans)[:3].save(tmp_path / "few.copa")
+    copa("letter", bundle, tmp_path / "few.copa", "-o", tmp_path / "l", "--force")
     rows = listed(tmp_path / "l")
     assert len(rows) == 3
     assert len(list((tmp_path / "l").iterdir())) == 1 + 2 * sum(bool(row["letter"]) for row in rows)
 
 
-def test_an_interrupted_run_leaves_no_letters_and_goes_on(bundle, people, letters, tmp_path, monkeypatch):
-    monkeypatch.setattr("copa.cli.plan.BLOCK", 8)
-    given = ("letter", bundle, people, "--id", "name", "-o", tmp_path / "l")
-    told = ("--sender", "Example Bank, Street 12", "--valid-until", "2999-03-31", "--contact", "help@example.org")
-    plan, asked = RecoursePlanner.plan, []
+def test_an_interruption_leaves_no_letters(bundle, plans, tmp_path, monkeypatch):
+    def stopped(*_):
+        raise KeyboardInterrupt
 
-    def plan_some(self, table):
-        asked.append(len(table))
-        if len(asked) > 1:
-            raise KeyboardInterrupt
-        return plan(self, table)
-
-    with monkeypatch.context() as stopped:
-        stopped.setattr(RecoursePlanner, "plan", plan_some)
-        result = copa(*given, *told, code=130)
-    assert "go on with the same command and --resume" in result.stderr
+    monkeypatch.setattr("copa.report.letters.folder.LetterFolder._kept", stopped)
+    assert copa("letter", bundle, plans, "-o", tmp_path / "l", code=130).stderr.endswith("stopped.\n")
     assert list((tmp_path / "l").iterdir()) == []
-    copa(*given, *told, "--resume")
-    assert {p.name: p.read_bytes() for p in (tmp_path / "l").iterdir()} == {
-        p.name: p.read_bytes() for p in letters[0].iterdir()
-    }
-    assert not (tmp_path / "l.partial").exists()
 
 
-def test_a_template_is_written_edited_and_checked(bundle, people, tmp_path):
+def test_letters_do_not_depend_on_how_the_run_is_cut(bundle, people, letters, tmp_path, monkeypatch):
+    monkeypatch.setattr("copa.planner.runs.PART_ROWS", 8)
+    told = ("--sender", "Example Bank, Street 12", "--valid-until", "2999-03-31", "--contact", "help@example.org")
+    copa("plan", bundle, people, "--id", "name", "-o", tmp_path / "run")
+    copa("letter", bundle, tmp_path / "run", "-o", tmp_path / "l", *told)
+    assert len(list((tmp_path / "run").glob("part-*"))) == 3
+    assert contents(tmp_path / "l") == contents(letters[0])
+
+
+def test_a_template_is_written_edited_and_checked(bundle, plans, tmp_path):
     copa("letter", "--write-template", tmp_path / "mine")
     sentences = tmp_path / "mine" / "sentences.j2"
     text = sentences.read_text(encoding="utf-8")
     sentences.write_text(text.replace("Please contact us.", "Please call {{ fields.phone }}."), encoding="utf-8")
-    given = ("letter", bundle, people, "--id", "name", "--template", tmp_path / "mine", "-o", tmp_path / "l")
+    given = ("letter", bundle, plans, "--template", tmp_path / "mine", "-o", tmp_path / "l")
     assert "'dict object' has no attribute 'phone'" in refused(*given, code=1)
     assert list((tmp_path / "l").iterdir()) == []
-    copa(*given, "--field", "phone=0800 12 34", "--resume")  # the plans are kept
+    copa(*given, "--field", "phone=0800 12 34")
     assert all("0800 12 34" in path.read_text(encoding="utf-8") for path in (tmp_path / "l").glob("*.txt"))
     sentences.write_text(text.replace("Please contact us.", "Please call 0800 12 34."), encoding="utf-8")
     assert "the number 0800 in" in refused(*given, "--force", code=1)
@@ -156,49 +155,44 @@ def test_a_template_is_written_edited_and_checked(bundle, people, tmp_path):
         (("--valid-until", "2001-01-01"), "must not be before the day of the letter"),
         (("--template", "no-such-folder"), "must be a folder with sentences.j2"),
         (("--field", "phone"), "write NAME=TEXT"),
-        (("--plans", "p.copa"), "APPLICANTS (or --plans FILE in their place)"),
+        (("--force",), "give BUNDLE, PLANS and -o DIR"),
     ],
 )
-def test_wrong_use_is_said_in_one_line(bundle, people, tmp_path, more, message):
-    assert message in refused("letter", bundle, people, "-o", tmp_path / "l", *more, code=2)
+def test_wrong_use_is_said_in_one_line(bundle, plans, tmp_path, more, message):
+    given = (bundle,) if more == ("--force",) else (bundle, plans)
+    assert message in refused("letter", *given, "-o", tmp_path / "l", *more, code=2)
 
 
-def test_plans_take_no_options_of_planning_and_must_be_of_the_bundle(bundle, people, bank, tmp_path):
-    copa(
-        "plan",
-        bundle,
-        people,
-        "-o",
-        tmp_path / "p.csv",
-        "--certificates",
-        tmp_path / "p.copa",
-        "--max-change",
-        "debt=0.5",
-        "--fixed",
-        "grade",
+def test_letters_of_plans_with_wishes_go_by_these(bundle, people, bank, tmp_path):
+    wished = ("--max-change", "debt=0.5", "--fixed", "grade")
+    copa("plan", bundle, people, "-o", tmp_path / "p.copa", *wished)
+    result = copa("letter", bundle, tmp_path / "p.copa", "-o", tmp_path / "l")
+    assert "note: these plans were made with limits, weights or fixed columns of their own: 'debt', 'grade'" in (
+        " ".join(result.stderr.split())
     )
-    saved = ("letter", bundle, "--plans", tmp_path / "p.copa", "-o", tmp_path / "l")
-    assert "--n-options has no effect" in refused(*saved, "--n-options", "2", code=2)
-    same = "made with another --max-change of 'debt'; give exactly the --max-change that they were made with"
-    assert "another --max-change and --fixed of 'debt', 'grade'" in refused(*saved, code=2)
-    assert same in refused(*saved, "--max-change", "debt=0.4", "--fixed", "grade", code=2)
-    copa(*saved, "--max-change", "debt=0.5", "--fixed", "grade")
-    assert ".copa or .zip" in refused("letter", bundle, "--plans", bank / "bank.csv", "-o", tmp_path / "m", code=2)
+    assert not any("Grade" in line for path in (tmp_path / "l").glob("*.txt") for line in _options(path))
+    assert ".copa or .zip" in refused("letter", bundle, bank / "bank.csv", "-o", tmp_path / "m", code=2)
+
+
+def _options(path):
+    """Lines of a letter from its first option on."""
+    text = path.read_text(encoding="utf-8")
+    return text[text.find("Option 1") :].splitlines() if "Option 1" in text else []
 
 
 def test_plans_of_another_bundle_are_refused(bundle, people, bank, tmp_path):
     pd.read_csv(bank / "bank.csv").head(200).to_csv(tmp_path / "fewer.csv", index=False)
     trained = (tmp_path / "fewer.csv", "--target", "paid", "--schema", bank / "schema.yaml")
     copa("fit", *trained, "-o", tmp_path / "other.bundle", *FIT)
-    copa("plan", tmp_path / "other.bundle", people, "-o", tmp_path / "p.csv", "--certificates", tmp_path / "p.zip")
-    saved = ("letter", bundle, "--plans", tmp_path / "p.zip", "-o", tmp_path / "l")
+    copa("plan", tmp_path / "other.bundle", people, "-o", tmp_path / "p.zip")
+    saved = ("letter", bundle, tmp_path / "p.zip", "-o", tmp_path / "l")
     assert "these plans are not of this planner" in refused(*saved, code=1)
 
 
 def test_the_count_of_planning_is_part_of_what_the_command_shows(bundle, people, tmp_path, monkeypatch):
     counts = []
     monkeypatch.setattr(Stage, "advance", lambda self, n: counts.append((self.what, n)))
-    copa("letter", bundle, people, "--id", "name", "-o", tmp_path / "l")
+    copa("plan", bundle, people, "--id", "name", "-o", tmp_path / "run")
     assert sum(n for what, n in counts if what == "planning") == 20
 
 
@@ -206,12 +200,14 @@ def test_applicants_without_an_answer_are_counted(bundle, people, tmp_path):
     table = pd.read_csv(people).astype({"debt": object})
     table.loc[0, "debt"] = "much"
     table.head(2).to_csv(tmp_path / "few.csv", index=False)
-    result = copa("letter", bundle, tmp_path / "few.csv", "--id", "name", "-o", tmp_path / "l", "--json")
+    copa("plan", bundle, tmp_path / "few.csv", "--id", "name", "-o", tmp_path / "run")
+    result = copa("letter", bundle, tmp_path / "run", "-o", tmp_path / "l", "--json")
     assert json.loads(result.stdout)["without_letter"]["unreadable"] == 1
 
 
 def test_options_of_fragile_plans_are_mailed_only_when_they_are_asked_for(bundle, people, tmp_path):
-    run = ("letter", bundle, people, "--id", "name", "--guarantee", "0.99999", "--json")
+    copa("plan", bundle, people, "--id", "name", "--guarantee", "0.99999", "-o", tmp_path / "run")
+    run = ("letter", bundle, tmp_path / "run", "--json")
     result = copa(*run, "-o", tmp_path / "without")
     n_fragile = json.loads(result.stdout)["fragile_left_out"]
     assert n_fragile > 0

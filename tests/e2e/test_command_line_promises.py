@@ -25,7 +25,7 @@ def folder(tmp_path_factory):
     """A bank on disk, plans with certificates, and a model."""
     folder = write_bank(tmp_path_factory.mktemp("promises"))
     bundle = fit_bank(folder)
-    plans = ("--certificates", folder / "plans.copa", "--id", "name", "-o", folder / "plans.csv")
+    plans = ("-o", folder / "plans.copa", "--id", "name", "-o", folder / "plans.csv")
     copa("plan", bundle, folder / "people.csv", *plans)
     (folder / "model.skops").write_bytes(pack_estimator(loans.fitted_pipeline()))
     return folder
@@ -36,7 +36,8 @@ def ledger(folder, tmp_path, monkeypatch):
     """A ledger with the promises of the bank, which the environment names."""
     file = tmp_path / "promises.db"
     monkeypatch.setenv("COPA_LEDGER", str(file))
-    copa("promises", "record", folder / "plans.copa", *TERMS, "--create")
+    copa("promises", "create")
+    copa("promises", "record", folder / "plans.copa", *TERMS)
     return file
 
 
@@ -138,7 +139,7 @@ def test_a_changed_ledger_ends_with_1_and_names_the_event(ledger):
     ("arguments", "code", "words"),
     [
         (("record", "none.copa", *TERMS), 2, "do not exist"),
-        (("record", "plans.csv", *TERMS), 2, "must be a file of plans, .copa or .zip"),
+        (("record", "plans.csv", *TERMS), 2, "must be a run or a file of plans, .copa or .zip"),
         (("record", "plans.copa", *TERMS[:4], "--made", "2026-13-01"), 2, "made must be a date"),
         (("record", "plans.copa", *TERMS[:2], "--valid-for", "2025-01-01", "--made", "2026-01-15"), 2, "before it is"),
         (("list", "--status", "opened"), 2, "status must be one of"),
@@ -164,9 +165,10 @@ def test_a_ledger_that_is_not_there_is_not_made_by_looking(tmp_path):
 def test_a_ledger_is_not_made_by_a_typo(folder, tmp_path):
     record = ("promises", "record", folder / "plans.copa", "--ledger", tmp_path / "promsies.db", *TERMS)
     line = refused(*record, code=2)
-    assert f"no ledger at {tmp_path / 'promsies.db'}; pass --create" in line
+    assert f"no ledger at {tmp_path / 'promsies.db'}; make it with `copa promises create`" in line
     assert not (tmp_path / "promsies.db").exists()
-    assert "in the ledger" in copa(*record, "--create").stdout
+    assert copa("promises", "create", "--ledger", tmp_path / "promsies.db").stdout == "The ledger is ready.\n"
+    assert "in the ledger" in copa(*record).stdout
 
 
 def test_options_of_fragile_plans_are_recorded_only_when_they_are_asked_for(folder, tmp_path):
@@ -175,7 +177,8 @@ def test_options_of_fragile_plans_are_recorded_only_when_they_are_asked_for(fold
     status[batch.owner[0]] = "fragile"
     replace(batch, status=status).save(tmp_path / "plans.copa")
     n_fragile = int((batch.owner == batch.owner[0]).sum())
-    record = ("promises", "record", tmp_path / "plans.copa", "--ledger", tmp_path / "new.db", *TERMS, "--create")
+    copa("promises", "create", "--ledger", tmp_path / "new.db")
+    record = ("promises", "record", tmp_path / "plans.copa", "--ledger", tmp_path / "new.db", *TERMS)
     said = copa(*record).stdout.splitlines()
     assert said[1:] == [f"{n_fragile} options of fragile plans left out; --include-fragile records them."]
     left = json_of(*record)
@@ -186,7 +189,7 @@ def test_options_of_fragile_plans_are_recorded_only_when_they_are_asked_for(fold
 
 @pytest.mark.parametrize("wrong", [("--valid-for", "x"), ("--made", "x"), ("--may-differ", "x"), ("--by", "\n")])
 def test_wrong_terms_make_no_ledger(folder, tmp_path, wrong):
-    new = ("--ledger", tmp_path / "new.db", "--create")
+    new = ("--ledger", tmp_path / "new.db")
     refused("promises", "record", folder / "plans.copa", *new, *TERMS, *wrong, code=2)
     assert not (tmp_path / "new.db").exists()
 
@@ -195,6 +198,6 @@ def test_a_damaged_file_of_plans_leaves_nothing_in_the_ledger(folder, tmp_path):
     raw = bytearray((folder / "plans.copa").read_bytes())
     raw[len(raw) // 2] ^= 0xFF
     (tmp_path / "bad.copa").write_bytes(raw)
-    new = ("--ledger", tmp_path / "new.db", "--create")
+    new = ("--ledger", tmp_path / "new.db")
     refused("promises", "record", tmp_path / "bad.copa", *new, *TERMS, code=1)
     assert not (tmp_path / "new.db").exists()

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pandas as pd
 import pytest
 
-from e2e.command_runs import SEARCH, contents, copa, fit_bank, outputs, refused, stop_after, write_bank
+from e2e.command_runs import contents, copa, fit_bank, outputs, refused, stop_after, write_bank
 from unit.planner import loans
 from waiting import wait_until
 
@@ -36,49 +36,48 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(bank, bundle, tmp_path, mo
     with monkeypatch.context() as patch:
         stop_after(patch, 2)
         result = copa("plan", bundle, people, *outputs(parts), code=130)
-    assert "stopped. 2 of 4 blocks of applicants are done, and kept in" in result.stderr
-    assert "go on with the same command and --resume" in result.stderr
+    assert "stopped. 2 of 4 parts of the plans are done, and kept in" in result.stderr
+    assert "the same again goes on from there" in result.stderr
     assert [path.name for path in parts.iterdir()] == ["p.csv.partial"]
-    assert "go on from there with --resume" in refused("plan", bundle, people, *outputs(parts), code=2)
     with monkeypatch.context() as patch:
         asked = stop_after(patch, 9)
-        result = copa("plan", bundle, people, *outputs(parts), "--resume")
+        result = copa("plan", bundle, people, *outputs(parts))
     assert asked == [16, 12]
-    assert "2 of 4 blocks were finished before" in result.stderr
+    assert "2 of 4 parts were finished before" in result.stderr
     assert contents(parts) == contents(whole)
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_blocks_of_another_run_are_not_mixed_in(bank, bundle, tmp_path, monkeypatch):
+def test_parts_of_another_run_are_not_mixed_in(bank, bundle, tmp_path, monkeypatch):
     people = tmp_path / "people.csv"
     people.write_bytes((bank / "people.csv").read_bytes())
     run = ("plan", bundle, people, "-o", tmp_path / "p.csv")
     with monkeypatch.context() as patch:
         stop_after(patch, 1)
         copa(*run, code=130)
-    assert "is of another run: settings differ" in refused(*run, "--resume", "--guarantee", "0.7", code=2)
-    assert "is of another run: settings differ" in refused(*run, "--resume", "--id", "name", code=2)
+    assert "is of another run: settings differ" in refused(*run, "--guarantee", "0.7", code=2)
+    assert "is of another run: settings differ" in refused(*run, "--id", "name", code=2)
     people.write_text(people.read_text() + "\n")
-    assert "is of another run: input differ" in refused(*run, "--resume", code=2)
+    assert "is of another run: input differ" in refused(*run, code=2)
     people.write_bytes((bank / "people.csv").read_bytes())
-    copa(*run, "--resume", "--n-jobs", "2")  # which does not change the plans
+    copa(*run, "--n-jobs", "2")  # which does not change the plans
     assert not (tmp_path / "p.csv.partial").exists()
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_a_damaged_block_is_named_and_can_be_made_again(bank, bundle, tmp_path, monkeypatch):
+def test_a_damaged_part_is_named_and_can_be_made_again(bank, bundle, tmp_path, monkeypatch):
     run = ("plan", bundle, bank / "people.csv", "-o", tmp_path / "p.csv")
     with monkeypatch.context() as patch:
         stop_after(patch, 2)
         copa(*run, code=130)
-    block = tmp_path / "p.csv.partial" / "block-000001.copa"
-    block.write_bytes(block.read_bytes()[:-50])
-    line = refused(*run, "--resume", code=1)
-    assert "block-000001.copa" in line
-    assert "remove this file and run again with --resume" in line
+    part = tmp_path / "p.csv.partial" / "part-000001.copa"
+    part.write_bytes(part.read_bytes()[:-50])
+    line = refused(*run, code=1)
+    assert "part-000001.copa" in line
+    assert "remove this file and run the same again" in line
     assert not (tmp_path / "p.csv").exists()
-    block.unlink()
-    copa(*run, "--resume")
+    part.unlink()
+    copa(*run)
     assert len(pd.read_csv(tmp_path / "p.csv")["applicant"].unique()) == 60
 
 
@@ -92,7 +91,7 @@ def test_an_old_output_stays_until_the_new_one_is_whole(bank, bundle, tmp_path, 
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_the_size_of_blocks_does_not_change_the_plans(bank, bundle, tmp_path, monkeypatch):
+def test_the_size_of_parts_does_not_change_the_plans(bank, bundle, tmp_path, monkeypatch):
     copa("plan", bundle, bank / "people.csv", "-o", tmp_path / "small.json")
     monkeypatch.undo()
     copa("plan", bundle, bank / "people.csv", "-o", tmp_path / "large.json")
@@ -101,7 +100,7 @@ def test_the_size_of_blocks_does_not_change_the_plans(bank, bundle, tmp_path, mo
 
 @pytest.mark.usefixtures("small_blocks")
 def test_a_time_limit_ends_the_run_with_a_status_for_everybody(bank, bundle, tmp_path):
-    settings = ("--time-limit", "0.001", *SEARCH)
+    settings = ("--time-limit", "0.001")
     copa("plan", bundle, bank / "people.csv", "-o", tmp_path / "p.csv", *settings)
     found = pd.read_csv(tmp_path / "p.csv").groupby("applicant")["plan_status"].first().value_counts()
     assert found.sum() == 60
@@ -122,7 +121,7 @@ sys.exit(code)
 @contextmanager
 def running(bundle, people, folder, *more):
     """The command as a process of its own; what it says goes to `said.txt` beside the folder."""
-    command = [sys.executable, "-c", MAIN, "plan", bundle, people, "-o", folder / "p.json", *SEARCH, *more]
+    command = [sys.executable, "-c", MAIN, "plan", bundle, people, "-o", folder / "p.json", *more]
     with (
         folder.with_name("said.txt").open("w") as said,
         subprocess.Popen(list(map(str, command)), stdout=said, stderr=said) as process,  # noqa: S603 - our own command
@@ -139,13 +138,13 @@ def finished(bundle, people, folder, *more):
     return said
 
 
-def wait_for_blocks(folder, number):
-    wait_until(lambda: len(list((folder / "p.json.partial").glob("block-*.copa"))) >= number, patience=600.0)
+def wait_for_parts(folder, number):
+    wait_until(lambda: len(list((folder / "p.json.partial").glob("part-*.copa"))) >= number, patience=600.0)
 
 
 @pytest.fixture(scope="module")
 def many(bank):
-    """More people than go into a block."""
+    """More people than go into a part."""
     path = bank / "many.csv"
     loans.people(900, 11).to_csv(path, index=False)
     return path
@@ -157,15 +156,15 @@ def test_a_killed_process_goes_on_to_the_same_bytes(bundle, many, tmp_path, sign
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     whole.mkdir()
     parts.mkdir()
-    with running(bundle, many, parts, "--n-starts", "32") as process:
-        wait_for_blocks(parts, 1)
+    with running(bundle, many, parts, "--n-options", "6") as process:
+        wait_for_parts(parts, 1)
         process.send_signal(sign)
         assert process.wait(timeout=120) == (130 if sign == signal.SIGINT else -signal.SIGKILL)
-    assert ("--resume" in (tmp_path / "said.txt").read_text()) == (sign == signal.SIGINT)
+    assert ("goes on from there" in (tmp_path / "said.txt").read_text()) == (sign == signal.SIGINT)
     assert (parts / "p.json.partial").exists()
-    said = finished(bundle, many, parts, "--n-starts", "32", "--resume")
-    assert "1 of 2 blocks were finished before" in said
-    finished(bundle, many, whole, "--n-starts", "32")
+    said = finished(bundle, many, parts, "--n-options", "6")
+    assert "1 of 2 parts were finished before" in said
+    finished(bundle, many, whole, "--n-options", "6")
     assert contents(parts) == contents(whole)
 
 
@@ -177,7 +176,7 @@ def test_memory_does_not_grow_with_the_file(bundle, tmp_path):
         loans.people(rows, 5).to_csv(people, index=False)
         folder = tmp_path / str(rows)
         folder.mkdir()
-        said = finished(bundle, people, folder, "--certificates", folder / "p.zip", "--report", folder / "p.html")
+        said = finished(bundle, people, folder, "-o", folder / "p.zip", "-o", folder / "p.html")
         peaks.append(int(said.splitlines()[-1]) / KILOBYTES)
     assert peaks[1] < 1024
     assert peaks[1] < peaks[0] + 80  # megabytes; the allocator keeps some of what it was given
@@ -188,10 +187,10 @@ def test_memory_does_not_grow_with_the_file(bundle, tmp_path):
 def test_the_report_of_an_interrupted_run_is_the_same_too(bank, bundle, tmp_path, monkeypatch):
     texts = []
     for blocks in (99, 2):
-        run = ("plan", bundle, bank / "people.csv", "-o", tmp_path / "p.csv", "--report", tmp_path / "p.html")
+        run = ("plan", bundle, bank / "people.csv", "-o", tmp_path / "p.csv", "-o", tmp_path / "p.html")
         with monkeypatch.context() as patch:
             stop_after(patch, blocks) if blocks < 4 else None
             copa(*run, code=130 if blocks < 4 else 0)
-        copa(*run, "--resume")
+        copa(*run)
         texts.append((tmp_path / "p.html").read_bytes())
     assert texts[0] == texts[1]

@@ -59,11 +59,11 @@ def test_the_readme_shows_code_with_its_output():
 def test_commands_that_are_shown_exist_with_their_options(page):
     for words in commands(page):
         command = typer.main.get_command(app)
-        rest = words[1:]
+        rest, known = words[1:], {name for parameter in command.params for name in parameter.opts}
         while hasattr(command, "commands") and not rest[0].startswith("-"):
             assert rest[0] in command.commands
             command, rest = command.commands[rest[0]], rest[1:]
-        known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+            known |= {name for parameter in command.params for name in parameter.opts}
         assert [word for word in rest if word.startswith("-") and word not in known] == []
 
 

@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+from copa.promises import Ledger
 from copa.service.problems import KINDS
 from e2e.service_runs import serving
 from e2e.test_documentation import ROOT, SERVED, blocks
@@ -27,7 +28,8 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def url(folder):
-    recording = ("--ledger", f"sqlite:///{folder}/promises.db", "--create", "--model-version", "2026-11")
+    Ledger.open(f"sqlite:///{folder}/promises.db", create=True).close()
+    recording = ("--ledger", f"sqlite:///{folder}/promises.db", "--model-version", "2026-11")
     with serving(folder / "loans.bundle", folder, *recording) as server:
         yield server.url
 

@@ -84,8 +84,9 @@ def killed_while_recording(bundle, people, folder, n_kills, *options):
     """Kill a service again and again; what was acknowledged, and what was asked for."""
     url, draw = f"sqlite:///{folder}/promises.db", random.Random(5)  # noqa: S311 - moments of the test
     acknowledged, asked = {}, set()
+    Ledger.open(url, create=True).close()
     for run in range(n_kills):
-        with serving(bundle, folder, "--ledger", url, "--create", *options) as server:
+        with serving(bundle, folder, "--ledger", url, *options) as server:
             recorders = Recorders(server.url, people, run)
             recorders.wait_for(draw.randrange(10, 30), server)
             kill_with_workers(server.process)

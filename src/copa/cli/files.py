@@ -263,7 +263,8 @@ def open_ledger(*, create: bool = False) -> "Ledger":
 def require_file(path: Path, what: str) -> None:
     """Raise if there is no such file."""
     if not path.is_file():
-        raise MisuseError(f"{what} {path} does not exist (looked for {path.absolute()})")
+        verb = "do" if what.endswith("s") else "does"
+        raise MisuseError(f"{what} {path} {verb} not exist (looked for {path.absolute()})")
 
 
 def require_outputs(outputs: Sequence[Path] | Path | None, suffixes: tuple[str, ...], *inputs: Path | None) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from copa.service.settings import ServiceSettings
 
 NEEDED = ("fastapi", "uvicorn")
+BODY_OF_AN_APPLICANT = 10_000  # bytes of a request that one may take
 WORKERS_VARIABLE = "COPA_SERVE_OPTIONS"  # from the command to its workers
 
 
@@ -84,7 +85,7 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of the command
         raise MisuseError(f"copa serve needs {', '.join(missing)}: pip install 'copa-recourse[serve]'")
     from copa.service.run import Address, make_app
     from copa.service.run import serve as run
-    from copa.service.settings import LOCAL, is_loopback, read_token, require_token_elsewhere
+    from copa.service.settings import LOCAL, ServiceSettings, is_loopback, read_token, require_token_elsewhere
 
     if (applicants is None) != (label is None):
         raise MisuseError("--applicants and --id go together: applicants are searched by their names")
@@ -101,6 +102,7 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of the command
         token_digest=None if digest is None else digest.hex(),
         settings={
             "hosts": (*(LOCAL if is_loopback(host) else ()), *(allowed_host or ())),
+            "max_body": max(ServiceSettings.max_body, BODY_OF_AN_APPLICANT * max_applicants),
             "max_applicants": max_applicants,
             "max_requests": max_requests,
             "time_limit": time_limit,

@@ -223,7 +223,7 @@ class Service:
 def _open_ledger(url: str) -> "Ledger":
     from copa.promises import Ledger  # which needs the packages of the ledger
 
-    return Ledger.open(url)  # `copa serve --create` has made it
+    return Ledger.open(url)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,17 +1,19 @@
 """Files that are whole or not there, and what killed writers leave."""
 
+import hashlib
 import os
 import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 import copa
 from copa._core import files as whole_files
-from copa._core.files import remove_abandoned_parts, remove_locked, whole_file, write_atomically
+from copa._core.files import digest_of_file, remove_abandoned_parts, remove_locked, whole_file, write_atomically
 
 # Says that it has begun, and waits to be killed.
 WRITER = """
@@ -162,3 +164,16 @@ def test_thousands_of_files_of_a_folder_are_swept_in_one_look(tmp_path, monkeypa
     assert looks == [tmp_path]
     assert not abandoned.exists()
     assert foreign.exists()
+
+
+def test_a_large_file_is_hashed_a_piece_at_a_time(tmp_path):
+    size = 64 * 2**20
+    with (tmp_path / "people.csv").open("wb") as file:
+        file.truncate(size)
+    expected = hashlib.sha256(bytes(size)).hexdigest()
+    tracemalloc.start()
+    try:
+        assert digest_of_file(tmp_path / "people.csv") == expected
+        assert tracemalloc.get_traced_memory()[1] < size / 8
+    finally:
+        tracemalloc.stop()

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from copa.analysis.totals import AuditTotals
-from copa.cli.audit import VERDICTS
+from copa.cli.external import VERDICTS
 from copa.data.schema import Feature, FeatureSchema
 from copa.plans import Change, PlanBatch
 from copa.plans.card import STATUS_SIGNS

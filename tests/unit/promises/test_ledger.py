@@ -272,7 +272,9 @@ def test_a_database_of_something_else_is_refused(url):
 
 
 def test_no_ledger_is_made_unless_it_is_asked_for(url, tmp_path):
-    with pytest.raises(InvalidInputError, match=r"^no ledger at .*; pass --create .* or create=True in Python"):
+    with pytest.raises(
+        InvalidInputError, match=r"^no ledger at .*; make it with `copa promises create`, or with create=True in Python"
+    ):
         Ledger.open(url)
     assert list(tmp_path.iterdir()) == []
     Ledger.open(url, create=True).close()

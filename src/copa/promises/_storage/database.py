@@ -78,8 +78,7 @@ class Database:
     def _absent(self) -> InvalidInputError:
         where = self.name if self.file is None else self.file.absolute()
         return InvalidInputError(
-            f"no ledger at {where}; pass --create (to `copa promises record` or `copa serve`), or create=True in "
-            "Python, to make one"
+            f"no ledger at {where}; make it with `copa promises create`, or with create=True in Python"
         )
 
     def _prepare(self, *, create: bool) -> None:

@@ -1,4 +1,4 @@
-"""Options of commands: outputs that would overwrite something are refused, and largest changes are read."""
+"""Files of commands: outputs that would overwrite something are refused, and wishes are read."""
 
 import os
 import re
@@ -7,19 +7,20 @@ from pathlib import Path
 import pytest
 
 from copa import Feature, FeatureSchema
+from copa.cli.files import read_wishes, require_outputs, require_report
 from copa.cli.messages import MisuseError
-from copa.cli.options import read_wishes, require_outputs, require_report
+from copa.cli.options import ApplicantOptions, WishOptions
 from unit.planner import loans
 
 
-def outputs(plans, proofs=None):
-    return {"--output": (plans, (".json",)), "--certificates": (proofs, (".json",))}
+def read(max_change=None, fixed=None, weight=None, schema=loans.SCHEMA):
+    return read_wishes(WishOptions(max_change=max_change, fixed=fixed, weight=weight), schema)
 
 
 def test_different_files_are_fine(tmp_path):
-    require_outputs(outputs(tmp_path / "p.json", tmp_path / "q.json"), tmp_path / "input.csv", None)
-    require_outputs(outputs(tmp_path / "p.json"))
-    require_outputs({"--output": (None, ())}, tmp_path / "input.csv")
+    require_outputs([tmp_path / "p.json", tmp_path / "q.json"], (".json",), tmp_path / "input.csv", None)
+    require_outputs(tmp_path / "p.json", ())
+    require_outputs(None, (), tmp_path / "input.csv")
 
 
 def test_one_file_for_two_outputs_is_misuse_whether_it_exists_or_not(tmp_path, monkeypatch):
@@ -27,8 +28,8 @@ def test_one_file_for_two_outputs_is_misuse_whether_it_exists_or_not(tmp_path, m
     (tmp_path / "folder").mkdir()
     path = tmp_path / "p.json"
     for other in (path, path.relative_to(tmp_path), tmp_path / "folder" / ".." / "p.json"):
-        with pytest.raises(MisuseError, match="--output and --certificates are the same file"):
-            require_outputs(outputs(path, other))
+        with pytest.raises(MisuseError, match="two outputs are the same file"):
+            require_outputs([path, other], ())
 
 
 @pytest.mark.parametrize("link", [os.symlink, os.link])
@@ -37,15 +38,15 @@ def test_links_to_one_file_are_the_same_file(tmp_path, link):
     path.write_text("old")
     link(path, other)
     with pytest.raises(MisuseError, match="are the same file"):
-        require_outputs(outputs(path, other))
+        require_outputs([path, other], ())
     with pytest.raises(MisuseError, match="both read and written"):
-        require_outputs(outputs(other), path)
+        require_outputs(other, (), path)
 
 
 def test_a_link_to_a_file_that_is_not_there_yet_is_the_same_file(tmp_path):
     (tmp_path / "q.json").symlink_to(tmp_path / "p.json")
     with pytest.raises(MisuseError, match="are the same file"):
-        require_outputs(outputs(tmp_path / "p.json", tmp_path / "q.json"))
+        require_outputs([tmp_path / "p.json", tmp_path / "q.json"], ())
 
 
 @pytest.mark.parametrize(
@@ -59,13 +60,13 @@ def test_a_link_to_a_file_that_is_not_there_yet_is_the_same_file(tmp_path):
     ],
 )
 def test_largest_changes_are_shares_or_units_up_and_down(text, change):
-    assert list(read_wishes(loans.SCHEMA, [text], None, None).max_change.values()) == [change]
+    assert list(read([text]).max_change.values()) == [change]
 
 
 def test_columns_with_an_equals_sign_are_read():
     odd = FeatureSchema([Feature("a=b", "numeric")])
-    assert read_wishes(odd, ["a=b=0.5"], None, None).max_change == {"a=b": 0.5}
-    assert read_wishes(odd, None, None, None).to_dict() == {}
+    assert read(["a=b=0.5"], schema=odd).max_change == {"a=b": 0.5}
+    assert read(schema=odd).to_dict() == {}
 
 
 @pytest.mark.parametrize(
@@ -93,14 +94,14 @@ def test_columns_with_an_equals_sign_are_read():
 )
 def test_a_largest_change_that_cannot_be_is_misuse_that_says_what_can(texts, message):
     with pytest.raises(MisuseError, match=message):
-        read_wishes(loans.SCHEMA, texts, None, None)
+        read(texts)
 
 
 def test_what_only_a_report_can_do_takes_one():
-    with pytest.raises(MisuseError, match="give its name with --report FILE"):
-        require_report(True, None)
-    require_report(True, Path("r.html"))
-    require_report(False, None)
+    with pytest.raises(MisuseError, match=r"give its name with -o FILE.html"):
+        require_report(ApplicantOptions(totals_only=True), [Path("p.csv")])
+    require_report(ApplicantOptions(totals_only=True), [Path("r.html")])
+    require_report(ApplicantOptions(), [])
 
 
 @pytest.mark.parametrize(
@@ -116,9 +117,9 @@ def test_what_only_a_report_can_do_takes_one():
 )
 def test_wishes_that_cannot_be_are_misuse(fixed, weight, message):
     with pytest.raises(MisuseError, match=re.escape(message)):
-        read_wishes(loans.SCHEMA, None, fixed, weight)
+        read(None, fixed, weight)
 
 
 def test_wishes_of_the_command_line_are_read():
-    wishes = read_wishes(loans.SCHEMA, ["income=0.5"], ["job"], ["debt=0.5"])
+    wishes = read(["income=0.5"], ["job"], ["debt=0.5"])
     assert wishes.to_dict() == {"fixed": ["job"], "max_change": {"income": 0.5}, "weights": {"debt": 0.5}}
