@@ -135,7 +135,7 @@ def certified_anew(proofs, bundle, path, **changes):
     planner = load_bundle(bundle).planner
     forged = planner.audit(replace(kept, options=options))
     status = np.where(forged.status == "infeasible", "ok", forged.status)
-    request = replace(forged.request, guarantee=0.0)
+    request = replace(forged.request, guarantee=1e-9)
     replace(forged, status=status, message=np.full(len(forged), ""), request=request).save(path)
     return path
 
@@ -185,7 +185,7 @@ def test_applicants_who_are_declined_do_not_become_valid_by_a_word(proofs, bundl
 
 def emptied(batch):
     """The fields of a batch that has lost its options."""
-    fields = {name: getattr(batch, name)[:0] for name in batch.names("option") if name != "options"}
+    fields = {name: getattr(batch, name)[:0] for name in batch.columns("option") if name != "options"}
     return fields | {"status": np.array(["already_valid"]), "message": np.array([""])}
 
 

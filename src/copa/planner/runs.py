@@ -153,7 +153,8 @@ def plan_run(
 
 def _digest(planner: "RecoursePlanner") -> str:
     """Tell planners apart; one whose model is of another package is told apart within a process only."""
-    from copa.planner.persistence import ForeignTypeError, pack_planner
+    from copa.models.storage import ForeignTypeError
+    from copa.planner.persistence import pack_planner
 
     try:
         raw = pack_planner(planner)

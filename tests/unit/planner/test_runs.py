@@ -144,6 +144,15 @@ def test_a_damaged_part_is_named_and_made_again_once_it_is_removed(tmp_path, par
     assert contents(run.folder) == whole
 
 
+def test_a_run_that_lost_a_part_is_no_finished_one(tmp_path, parts, people):
+    run = filled(tmp_path / "run", parts, people)
+    (run.folder / run.names[0]).unlink()
+    with run.begun():
+        pass
+    with pytest.raises(DataError, match="holds no finished run"):
+        list(run.batches())
+
+
 @pytest.mark.parametrize("forged", ['{"name": "../x", "sha256": ""}', '{"name": "part-000000.copa", "sha256": ""}'])
 def test_a_list_of_parts_that_was_changed_is_refused(tmp_path, parts, people, forged):
     run = filled(tmp_path / "run", parts, people)

@@ -92,7 +92,7 @@ def test_a_missing_file_is_named_with_the_place_looked_at(tmp_path, monkeypatch,
 def test_a_folder_is_no_file(tmp_path, applicants):
     folder = tmp_path / "plans.csv"
     folder.mkdir()
-    with pytest.raises(InvalidInputError, match="cannot be read: Is a directory"):
+    with pytest.raises(InvalidInputError, match="holds no Parquet file"):
         read_plans(folder, COLUMNS, applicants)
 
 
