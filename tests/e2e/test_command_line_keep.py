@@ -7,9 +7,6 @@ import pytest
 from copa.cli.files import load_model
 from copa.models.storage import pack_model
 from copa.plans import PlanBatch
-from copa.cli.files import load_model
-from copa.models.storage import pack_model
-from copa.plans import PlanBatch
 from copa.plans.storage import read_batches
 from e2e.command_runs import copa, fit_bank, json_of, refused, write_bank
 from unit.planner import loans
