@@ -14,7 +14,7 @@ FILES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
 PAGES = sorted(page.relative_to(ROOT).as_posix() for page in FILES)
 SERVED = "http://127.0.0.1:8000"  # a service; tests/e2e/test_documentation_service.py runs what asks it
 INCLUDED = "--8<--"  # a file shown on a page; tests/e2e/test_examples.py runs those
-SPARK = "from pyspark"  # test_spark.py runs it, where it can
+SPARK = "from pathlib import Path\n\nfrom pyspark"  # test_spark.py runs it, where it can
 MLFLOW = ("docs/operations.md", "With MLflow")  # test_mlflow_page.py runs this chapter, where it can
 
 

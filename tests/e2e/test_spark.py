@@ -7,9 +7,7 @@ import sys
 import pandas as pd
 import pytest
 
-import copa
 from copa.planner.bundle import save_bundle
-from copa.planner.distributed import PlanMapper
 from copa.plans.writers import typed_table
 from e2e.page_blocks import blocks_under
 from unit.planner import loans
@@ -48,14 +46,17 @@ def bundle(bank, tmp_path_factory):
     return path
 
 
-def test_the_plans_of_spark_are_those_of_the_planner(spark, bank, bundle, tmp_path):
+def test_the_recipe_of_the_page_makes_the_plans_of_the_planner(spark, bank, bundle, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loans.bundle").write_bytes(bundle.read_bytes())
     people = loans.people(60, 5).astype({"debt": "Int64"})
     people.loc["person 7", "debt"] = pd.NA
     people.reset_index(names="name").to_parquet(tmp_path / "people.parquet")
     applicants = spark.read.parquet(str(tmp_path / "people.parquet")).repartition(3)
-    mapper = PlanMapper(bundle, id="name")
-    plans = applicants.mapInPandas(mapper, mapper.schema)
-    plans.write.parquet(str(tmp_path / "plans"))
+    applicants.write.parquet(str(tmp_path / "applicants"))
+    (snippet,) = blocks_under("docs/operations.md", "With Spark", "python")
+    snippet = snippet.replace('"applicants"', repr(str(tmp_path / "applicants")))
+    exec(compile(snippet.replace('"plans"', repr(str(tmp_path / "plans"))), "docs/operations.md", "exec"), {})  # noqa: S102 - running the documentation is the test
     found = pd.read_parquet(tmp_path / "plans").sort_values(["applicant", "option"], ignore_index=True)
     expected = typed_table(bank.plan(people)).sort_values(["applicant", "option"], ignore_index=True)
     assert found.loc[found["plan_status"] == "error", "applicant"].tolist() == ["person 7"]
@@ -63,21 +64,3 @@ def test_the_plans_of_spark_are_those_of_the_planner(spark, bank, bundle, tmp_pa
     for table in (found, expected):  # how a missing number is written
         table["plan_message"] = table["plan_message"].str.replace(r"got (<NA>|nan)", "got None", regex=True)
     pd.testing.assert_frame_equal(found, expected)
-
-
-def test_wishes_are_heard_on_spark(spark, bundle):
-    people = spark.createDataFrame(loans.people(6, 5).reset_index(names="name"))
-    mapper = PlanMapper(bundle, id="name", wishes=copa.Wishes(fixed=["income"], n_options=1))
-    plans = people.mapInPandas(mapper, mapper.schema).toPandas()
-    assert plans["option"].max() == 1
-    assert not plans["option_changes"].fillna("").str.contains("income").any()
-
-
-def test_the_snippet_of_the_page_runs(spark, bundle, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "loans.bundle").write_bytes(bundle.read_bytes())
-    spark.createDataFrame(loans.people(6, 5).reset_index(names="name")).write.parquet(str(tmp_path / "applicants"))
-    (snippet,) = blocks_under("docs/operations.md", "With Spark", "python")
-    snippet = snippet.replace('"applicants"', repr(str(tmp_path / "applicants")))
-    exec(compile(snippet.replace('"plans"', repr(str(tmp_path / "plans"))), "docs/operations.md", "exec"), {})  # noqa: S102 - running the documentation is the test
-    assert pd.read_parquet(tmp_path / "plans")["applicant"].nunique() == 6
