@@ -130,9 +130,10 @@ class ActionSpace:
         """Price of a raw unit of each binned column."""
         return {name: per_unit_of(self.cost, self.schema[name]) for name in self.edges}
 
-    def typical_of(self, feature: Feature) -> float:
-        """A regular value of a numeric column, on its grid."""
-        return typical_value(feature, self.typical.get(feature.name))
+    @cached_property
+    def typical_values(self) -> dict[str, float]:
+        """A regular value of each numeric column of the schema, on its grid."""
+        return {f.name: typical_value(f, self.typical.get(f.name)) for f in self.schema.features if f.is_numeric}
 
     def effort(self, regions: Regions, rows: Array) -> Array:
         """Effort of rows (M, F) for the applicants of the regions, without penalties: as the search counts it."""
@@ -204,7 +205,7 @@ class ActionSpace:
         if not feature.is_numeric:
             return numbers
         here = irregular_kinds(feature, numbers) > 0
-        return np.where(here, placeholder(feature, self.typical_of(feature)), numbers)
+        return np.where(here, placeholder(feature, self.typical_values[feature.name]), numbers)
 
     def slack_after(self, slack: Array, own: Array, rows: Array) -> Array:
         """Slack of the rules at rows (M, F) of applicants who stand at `own` (M, F), where it is `slack` (M, R)."""

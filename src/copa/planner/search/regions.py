@@ -33,7 +33,7 @@ def read_regions(space: ActionSpace, rows: "pd.DataFrame | ReadTable", *, releas
     for f, feature in enumerate(space.columns):
         column = table[feature.name]
         if feature.is_numeric:
-            ends, typical = limits.numeric[feature.name], space.typical_of(feature)
+            ends, typical = limits.numeric[feature.name], space.typical_values[feature.name]
             cells = read_cells(feature, column, ends, typical, released=released)
             if feature.name in space.edges:
                 _fill_bins(space, f, cells, regions)
@@ -51,7 +51,7 @@ def _fill_numbers(space: ActionSpace, f: int, cells: Cells, regions: Regions) ->
     applicant, or to none.
     """
     feature, irregular = space.columns[f], cells.kinds > 0
-    regions.own[:, f] = np.where(irregular, placeholder(feature, space.typical_of(feature)), cells.base)
+    regions.own[:, f] = np.where(irregular, placeholder(feature, space.typical_values[feature.name]), cells.base)
     stays = irregular & (feature.name in space.ruled)
     regions.lower[:, f] = np.where(stays, regions.own[:, f], cells.lower)
     regions.upper[:, f] = np.where(stays, regions.own[:, f], cells.upper)
@@ -85,19 +85,18 @@ def _fill_levels(
     space: ActionSpace, f: int, column: ReadColumn, moves: Flags, regions: Regions, *, released: bool
 ) -> None:
     """Write a categorical column; a missing value that may change is its last level."""
-    feature, levels = space.columns[f], space.levels(f)
+    feature, (first, end) = space.columns[f], space.starts[f : f + 2].tolist()
     codes, values = column.codes(feature), feature.values or ()
-    missing = column.missing & (len(levels) > len(values))
-    own = np.where(missing, len(levels) - 1, np.maximum(codes, 0))
-    regions.own[:, f] = levels[own]
-    offered = np.array([value not in feature.withheld for value in values], dtype=np.bool_)
-    flags = np.zeros((len(codes), len(levels)), dtype=np.bool_)
-    flags[:, : len(values)] = (moves | offered) if released else moves
-    stays = (codes < 0) & ~missing
-    flags[stays] = False
-    flags[np.arange(len(codes)), own] = True
-    regions.allowed[:, levels] = flags
-    regions.level_prices[:, levels] = space.prices.gaps[levels[own]][:, levels]
+    missing = column.missing & (end - first > len(values))
+    own = np.where(missing, end - first - 1, np.maximum(codes, 0))
+    regions.own[:, f] = first + own
+    if released:
+        moves = moves | np.array([value not in feature.withheld for value in values], dtype=np.bool_)
+    allowed = regions.allowed[:, first:end]
+    allowed[:, : len(values)], allowed[:, len(values) :] = moves, False
+    allowed[(codes < 0) & ~missing] = False  # an unknown value, or a missing one that may not change, stays
+    allowed[np.arange(len(codes)), own] = True
+    regions.level_prices[:, first:end] = space.prices.gaps[first + own, first:end]
 
 
 def standing_at(space: ActionSpace, regions: Regions, rows: Array) -> Regions:
@@ -149,7 +148,9 @@ def ends_of_bins(space: ActionSpace, origins: ReadTable, rows: ReadTable) -> dic
     limits, everyone, found = space.schema.limits(origins), np.arange(len(rows)), {}
     for name, edges in space.edges.items():
         feature = space.schema[name]
-        cells = read_cells(feature, origins[name], limits.numeric[name], space.typical_of(feature), released=False)
+        cells = read_cells(
+            feature, origins[name], limits.numeric[name], space.typical_values[feature.name], released=False
+        )
         low, high = limits_in_bins(feature, edges, cells)
         own = bin_of(edges, np.nan_to_num(rows[name].numbers))
         found[name] = low[everyone, own], high[everyone, own]
