@@ -54,12 +54,12 @@ def find_nearest_rows(
         points = relaxed_rows(linear, regions.take(some), encoded[some], rows)
         return np.asarray(np.linalg.norm(points - targets[some], axis=1))
 
-    found = search(np.arange(len(targets)), keeping(regions, regions.outside))
+    nearest = search(np.arange(len(targets)), keeping(regions, regions.outside))
     for some, where in ways_in(regions):
-        others, known = search(some, where), found.take(some)
-        better = is_better(others, known, distance(some, others.rows), distance(some, known.rows))
-        found.put(some[better], others.take(better))
-    return found
+        others, before = search(some, where), nearest.take(some)
+        better = is_better(others, before, distance(some, others.rows), distance(some, before.rows))
+        nearest.put(some[better], others.take(better))
+    return nearest
 
 
 def _search(
@@ -84,20 +84,20 @@ def _search(
     numbers, per_unit = _nearest_numbers(linear, regions, shift)
     levels, goal_arrays = _level_distances(linear, regions, shift), goals.arrays()
     rows = np.hstack([numbers, regions.own[:, n_numeric:]])
-    found = FoundRows(np.full(m, Outcome.TIMED_OUT, dtype=np.int64), rows, np.zeros(m))
+    nearest = FoundRows(np.full(m, Outcome.TIMED_OUT, dtype=np.int64), rows, np.zeros(m))
 
     def work(some: slice) -> None:
         if perf_counter() > deadline:
             return
         applicants = (take_rows(part, some) for part in (*inputs, goal_arrays))
         targets = Targets(numbers[some], per_unit, levels[some])
-        nearest_rows(linear.problem._replace(stop=stop), *applicants, targets, take_rows(found, some))
+        nearest_rows(linear.problem._replace(stop=stop), *applicants, targets, take_rows(nearest, some))
 
     with stopping_at(deadline) as stop:
         for_each_chunk(work, m, CHUNK, n_jobs, in_kernels=True, what="finding the nearest rows", unit="options")
-    found.outcomes[regions.outside.sum(axis=1) > space.cap] = Outcome.UNREACHABLE
-    found.highest[:] = goals.levels_at(found)
-    return found
+    nearest.outcomes[regions.outside.sum(axis=1) > space.cap] = Outcome.UNREACHABLE
+    nearest.highest[:] = goals.levels_at(nearest)
+    return nearest
 
 
 def _nearest_numbers(linear: Linearisation, regions: Regions, shift: Array) -> tuple[Array, Array]:

@@ -52,7 +52,7 @@ class Draws:
         return len(self.touch)
 
 
-def rows_around(space: ActionSpace, regions: Regions, centres: Array, draws: Draws, reach: float = 1.0) -> Array:
+def rows_around(space: ActionSpace, regions: Regions, centres: Array, draws: Draws, scale: float = 1.0) -> Array:
     """Draw m allowed rows around each of N centres.
 
     Parameters
@@ -62,7 +62,7 @@ def rows_around(space: ActionSpace, regions: Regions, centres: Array, draws: Dra
         Of the applicants whom the centres belong to, with a leading N.
     centres : ndarray of shape (N, F)
     draws : Draws
-    reach : float
+    scale : float
         Factor of how far numbers move.
 
     Returns
@@ -73,7 +73,7 @@ def rows_around(space: ActionSpace, regions: Regions, centres: Array, draws: Dra
     rows = np.repeat(centres[:, None], len(draws), axis=1)
     for f, feature in enumerate(space.numeric):
         lower, upper, centre = regions.lower[:, f, None], regions.upper[:, f, None], centres[:, f, None]
-        room = np.minimum(draws.spreads[:, f] * reach * unit_of_effort(feature), (upper - lower) + 1.0)
+        room = np.minimum(draws.spreads[:, f] * scale * unit_of_effort(feature), (upper - lower) + 1.0)
         irregular = (regions.kinds[:, f, None] > 0.0) & (centre == regions.own[:, f, None])
         middle = np.where(irregular, regions.reference[:, f, None], centre)
         first, last = np.maximum(lower, middle - room), np.minimum(upper, middle + room)
@@ -85,8 +85,8 @@ def rows_around(space: ActionSpace, regions: Regions, centres: Array, draws: Dra
         allowed = regions.allowed[:, levels]
         wanted = np.floor(draws.shares[:, f] * allowed.sum(axis=1)[:, None])  # rank among the allowed ones
         rank = np.cumsum(allowed, axis=1) - 1
-        found = levels[0] + np.argmax(allowed[:, None] & (rank[:, None] == wanted[:, :, None]), axis=2)
-        rows[:, :, f] = np.where(draws.touch[:, f], found, centres[:, f, None])
+        drawn = levels[0] + np.argmax(allowed[:, None] & (rank[:, None] == wanted[:, :, None]), axis=2)
+        rows[:, :, f] = np.where(draws.touch[:, f], drawn, centres[:, f, None])
     return rows.reshape(len(centres) * len(draws), len(space.columns))
 
 

@@ -88,20 +88,20 @@ class Plausibility:
         """Rows of a table as `Plausibility.rows` has them, (M, n)."""
         table = ReadTable.of(rows)
         features, columns = self.schema.features, [table[name] for name in self.schema.names]
-        found = np.empty((len(table), len(features)), dtype=np.int64)
+        positions = np.empty((len(table), len(features)), dtype=np.int64)
         ordered = np.flatnonzero(self._ordered)
         numbers = np.empty((len(table), len(ordered)))
         for place, k in enumerate(ordered.tolist()):
             numbers[:, place] = _numbers(features[k], columns[k])
-        found[:, ordered] = self.positions_of(ordered, numbers)
+        positions[:, ordered] = self.positions_of(ordered, numbers)
         irregular = np.isnan(numbers)
         for place in np.flatnonzero(irregular.any(axis=0)).tolist():
             k, odd = ordered[place], irregular[:, place]
-            found[odd, k] = _irregular(features[k], columns[k])[odd]
+            positions[odd, k] = _irregular(features[k], columns[k])[odd]
         for k in np.flatnonzero(~self._ordered).tolist():
             codes = columns[k].codes(features[k])
-            found[:, k] = np.where(codes < 0, MISSING, codes)
-        return found
+            positions[:, k] = np.where(codes < 0, MISSING, codes)
+        return positions
 
     def positions_of(self, places: Indices, numbers: Array) -> Indices:
         """Numbers or ranks (M, K) of the columns at some places (K,) as `rows` has them; NaN where irregular."""

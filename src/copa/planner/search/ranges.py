@@ -100,14 +100,14 @@ def typical_value(feature: Feature, median: float | None = None) -> float:
 
 def medians(schema: FeatureSchema, table: "pd.DataFrame") -> dict[str, float]:
     """Medians of the regular values of the numeric columns of a table that have irregular entries to leave."""
-    found = {}
+    by_name = {}
     for feature in schema.features:
         if feature.is_numeric and not feature.immutable and (feature.special or feature.missing == "may_change"):
             numbers = column_numbers(table[feature.name])[0]
             regular = numbers[np.isfinite(numbers) & ~np.isin(numbers, feature.special)]
             if len(regular):
-                found[feature.name] = float(np.median(regular))
-    return found
+                by_name[feature.name] = float(np.median(regular))
+    return by_name
 
 
 def read_medians(content: Mapping[str, Any]) -> dict[str, float]:
@@ -174,9 +174,9 @@ def _closed(feature: Feature, own: Array, lower: Array, upper: Array, *, precisi
     precision : type or None
         Of a column of less than double precision: the ends are numbers that it holds, rounded inwards.
     """
-    reach = FARTHEST * unit_of_effort(feature)
-    lower = np.where(np.isfinite(lower), lower, np.minimum(own, upper) - reach)
-    upper = np.where(np.isfinite(upper), upper, np.maximum(own, lower) + reach)
+    farthest = FARTHEST * unit_of_effort(feature)
+    lower = np.where(np.isfinite(lower), lower, np.minimum(own, upper) - farthest)
+    upper = np.where(np.isfinite(upper), upper, np.maximum(own, lower) + farthest)
     may_stay = (lower <= own) & (own <= upper)
     if feature.step is not None:
         first, last = snap(lower, feature.step, "up"), snap(upper, feature.step, "down")

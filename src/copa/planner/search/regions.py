@@ -145,7 +145,7 @@ def ends_of_bins(space: ActionSpace, origins: ReadTable, rows: ReadTable) -> dic
     origins, rows : ReadTable
         M applicants, and a row of each.
     """
-    limits, everyone, found = space.schema.limits(origins), np.arange(len(rows)), {}
+    limits, everyone, ends = space.schema.limits(origins), np.arange(len(rows)), {}
     for name, edges in space.edges.items():
         feature = space.schema[name]
         cells = read_cells(
@@ -153,8 +153,8 @@ def ends_of_bins(space: ActionSpace, origins: ReadTable, rows: ReadTable) -> dic
         )
         low, high = limits_in_bins(feature, edges, cells)
         own = bin_of(edges, np.nan_to_num(rows[name].numbers))
-        found[name] = low[everyone, own], high[everyone, own]
-    return found
+        ends[name] = low[everyone, own], high[everyone, own]
+    return ends
 
 
 def keeping(regions: Regions, columns: Flags) -> Regions:

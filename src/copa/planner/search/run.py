@@ -75,24 +75,24 @@ class Goals:
         radius = float(self.ambiguity.radius)
         return GoalArrays(a, a * b, a * c, self.floors, float(self.margin), radius, moves_spread(self.ambiguity))
 
-    def levels_at(self, found: FoundPlans | FoundRows) -> Array:
+    def levels_at(self, plans: FoundPlans | FoundRows) -> Array:
         """Levels that were found, (N,): those asked for where they are met, else what the heights of goals stand for.
 
         A height is b^2 of coefficients (a, b) of unit length: the level of a score with mean b, spread a and no reach.
         """
-        reached = self.ambiguity.guarantee(np.sqrt(found.highest), np.sqrt(1.0 - found.highest), 0.0)
-        return np.where(found.outcomes == Outcome.MET, self.levels, reached)
+        reached = self.ambiguity.guarantee(np.sqrt(plans.highest), np.sqrt(1.0 - plans.highest), 0.0)
+        return np.where(plans.outcomes == Outcome.MET, self.levels, reached)
 
 
 def read_coefficients(ambiguity: AmbiguitySet, level: float) -> tuple[float, float]:
     """The coefficients of a level, which the compiled search takes as they are: two finite numbers of at least 0."""
-    found = np.asarray(ambiguity.level_coefficients(level), dtype=object)
-    if found.shape != (2,) or not all(is_number(x) and 0.0 <= x < np.inf for x in found.tolist()):
+    pair = np.asarray(ambiguity.level_coefficients(level), dtype=object)
+    if pair.shape != (2,) or not all(is_number(x) and 0.0 <= x < np.inf for x in pair.tolist()):
         raise InvalidInputError(
             f"{type(ambiguity).__name__}.level_coefficients({level:g}) must return two finite numbers of at least 0, "
-            f"got {shown(found.tolist())}"
+            f"got {shown(pair.tolist())}"
         )
-    return float(found[0]), float(found[1])
+    return float(pair[0]), float(pair[1])
 
 
 def moves_spread(ambiguity: AmbiguitySet) -> bool:
@@ -179,18 +179,18 @@ def search_plans(  # noqa: PLR0913 - what is searched, then how, by keyword
     n_pool = len(multipliers) + 2 + VARIANTS * n_options if keep_pool else 0
 
     def search(some: Indices, where: Regions, advance: Callable[[int], None] | None) -> FoundPlans:
-        found = FoundPlans.empty(len(some), n_options, len(space.columns), n_pool)
+        plans = FoundPlans.empty(len(some), n_options, len(space.columns), n_pool)
         added = left_entries(linear, where, where.outside)
         begin = starts_of(linear, encoded[some] + added, slack[some]) if added.any() else take_rows(starts, some)
         inputs = (where, begin)
-        _search(linear, cap, inputs, goals.take(some), settings, found, (n_jobs, deadline, advance))
-        return found
+        _search(linear, cap, inputs, goals.take(some), settings, plans, (n_jobs, deadline, advance))
+        return plans
 
     plans = search(np.arange(len(encoded)), keeping(regions, regions.outside), progress)
     for some, where in ways_in(regions):
-        others, known = search(some, where, None), plans.take(some)
-        efforts = _mean_effort(space, where, others), _mean_effort(space, where, known)
-        better = is_better(others, known, *efforts)
+        others, before = search(some, where, None), plans.take(some)
+        efforts = _mean_effort(space, where, others), _mean_effort(space, where, before)
+        better = is_better(others, before, *efforts)
         plans.put(some[better], others.take(better))
     return plans
 
@@ -201,7 +201,7 @@ def _search(
     inputs: tuple[Regions, Starts],
     goals: Goals,
     settings: PoolSettings,
-    found: FoundPlans,
+    plans: FoundPlans,
     run: tuple[int | None, float, Callable[[int], None] | None],
 ) -> None:
     """Search the plans of applicants who may take any number between their limits, and no other.
@@ -213,14 +213,14 @@ def _search(
     """
     find_plans = kernel(FIND_PLANS)
     n_jobs, deadline, progress = run
-    n, goal_arrays = len(found.outcomes), goals.arrays()
+    n, goal_arrays = len(plans.outcomes), goals.arrays()
 
     def work(some: slice) -> None:
         if perf_counter() > deadline:
             return
         problem = linear.problem._replace(cap=cap, stop=stop)
         applicants = (take_rows(part, some) for part in (*inputs, goal_arrays))
-        find_plans(problem, linear.space.prices, *applicants, settings, take_rows(found, some))
+        find_plans(problem, linear.space.prices, *applicants, settings, take_rows(plans, some))
         if progress is not None:
             progress(len(range(*some.indices(n))))
 
@@ -228,9 +228,9 @@ def _search(
     with stopping_at(deadline) as stop:
         for_each_chunk(work, n, chunk, n_jobs, in_kernels=True)
     beyond_cap = inputs[0].outside.sum(axis=1) > cap
-    found.outcomes[beyond_cap] = Outcome.UNREACHABLE
-    found.counts[beyond_cap] = 0
-    found.highest[:] = goals.levels_at(found)
+    plans.outcomes[beyond_cap] = Outcome.UNREACHABLE
+    plans.counts[beyond_cap] = 0
+    plans.highest[:] = goals.levels_at(plans)
 
 
 def _mean_effort(space: ActionSpace, regions: Regions, plans: FoundPlans) -> Array:
@@ -242,14 +242,14 @@ def _mean_effort(space: ActionSpace, regions: Regions, plans: FoundPlans) -> Arr
 
 
 def is_better(
-    found: FoundPlans | FoundRows, other: FoundPlans | FoundRows, cost: Array, other_cost: Array
+    one: FoundPlans | FoundRows, other: FoundPlans | FoundRows, cost: Array, other_cost: Array
 ) -> npt.NDArray[np.bool_]:
     """Return whether each result is better than another, (N,): by outcome, then a higher level, then less cost."""
-    same = found.outcomes == other.outcomes
-    met = same & (found.outcomes == Outcome.MET)  # then it is no matter by how much
-    equal = met | (same & ~(found.highest != other.highest))
-    surer = same & ~met & (found.highest > other.highest)
-    better: npt.NDArray[np.bool_] = (found.outcomes < other.outcomes) | surer | (equal & (cost < other_cost))
+    same = one.outcomes == other.outcomes
+    met = same & (one.outcomes == Outcome.MET)  # then it is no matter by how much
+    equal = met | (same & ~(one.highest != other.highest))
+    surer = same & ~met & (one.highest > other.highest)
+    better: npt.NDArray[np.bool_] = (one.outcomes < other.outcomes) | surer | (equal & (cost < other_cost))
     return better
 
 

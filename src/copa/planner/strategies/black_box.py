@@ -135,9 +135,9 @@ class BlackBoxStrategy(Strategy):
 
     def with_fields(self, changes: Mapping[str, Mapping[str, Any]]) -> Self:
         """The same state for another schema: columns that became immutable are none of the space any more."""
-        known = self.space
-        space = local_space(self.schema.replace(changes), known.cost, known.typical)
-        return replace(self, space=replace(space, plausibility=known.plausibility), wished=True)
+        space_before = self.space
+        space = local_space(self.schema.replace(changes), space_before.cost, space_before.typical)
+        return replace(self, space=replace(space, plausibility=space_before.plausibility), wished=True)
 
     def with_radius(self, radius: float, source: str) -> Self:
         """The same state with another radius."""
@@ -265,8 +265,8 @@ def require_readable(models: Sequence[BlackBox], space: ActionSpace, X: "pd.Data
 def fewest_values(space: ActionSpace, X: "pd.DataFrame", samples: Sequence[Indices]) -> int:
     """Which sample of the rows lacks the most values of categorical columns: a model fitted to it knows the fewest."""
     codes = [space.schema.codes(X, feature.name) for _, feature in space.categorical]
-    known = [sum(int(np.count_nonzero(np.bincount(own[rows] + 1)[1:])) for own in codes) for rows in samples]
-    return int(np.argmin(known))
+    n_values = [sum(int(np.count_nonzero(np.bincount(own[rows] + 1)[1:])) for own in codes) for rows in samples]
+    return int(np.argmin(n_values))
 
 
 def _unreadable_value(model: BlackBox, space: ActionSpace, X: "pd.DataFrame") -> str:

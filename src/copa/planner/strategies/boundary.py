@@ -181,9 +181,9 @@ class Boundary(BlackBoxStrategy):
                 ambiguity=self.search_set,
                 seed=self.seed,
             )
-            found, known, chosen = exploration.plans()
-            fidelity[some] = exploration.fidelity(known, known.take(chosen))
-            return found
+            plans, evaluated, chosen = exploration.plans()
+            fidelity[some] = exploration.fidelity(evaluated, evaluated.take(chosen))
+            return plans
 
         plans = build_in_turns(self.space, len(applicants), BATCH_SIZE, build, request.n_options, run)
         options = self.write_options(applicants, plans, run.n_jobs)
@@ -218,7 +218,7 @@ class Boundary(BlackBoxStrategy):
         self, applicants: Applicants, plans: FoundPlans, levels: Array, request: PlanRequest, run: Execution
     ) -> list[str]:
         """Say for each applicant why there is no plan that reaches the level."""
-        found = super().explain(applicants, plans, levels, request, run)
+        sentences = super().explain(applicants, plans, levels, request, run)
         ambiguity, n = self._certifying(self.radius), len(self.held_out)
         if request.guarantee > n / (n + 1.0):
             why = f"{n} held-out refits support at most {rounded_down(n / (n + 1.0))}; raise n_refits"
@@ -231,13 +231,13 @@ class Boundary(BlackBoxStrategy):
             why = ""
         for i in np.flatnonzero(levels >= 0.0).tolist():
             if why:
-                found[i] = f"accepted today, but a guarantee of {request.guarantee:g} is out of reach: {why}"
+                sentences[i] = f"accepted today, but a guarantee of {request.guarantee:g} is out of reach: {why}"
             elif plans.highest[i] >= request.guarantee:
-                found[i] = (
+                sentences[i] = (
                     f"accepted today, but the {n} held-out refits, which decide, do not certify a guarantee of "
                     f"{request.guarantee:g} for {WHOM[request.guarantee_for]}: these are the surest that were found"
                 )
-        return found
+        return sentences
 
     def pack_refits(self, rows: "pd.DataFrame") -> tuple[list[int], dict[str, bytes]]:
         """The numbers of retrained and held-out refits, and the refits."""

@@ -77,9 +77,9 @@ class BoundaryExploration(Exploration[ScoredByRefits]):
 
     def start(self) -> tuple[ScoredByRefits, Rows]:
         """Find the boundary, and query the refits about the rows nearest to it."""
-        known = self._find_boundary()
-        known = self._with_refits(known.take(_nearest(known, len(self.applicants))))
-        return known, known
+        evaluated = self._find_boundary()
+        evaluated = self._with_refits(evaluated.take(_nearest(evaluated, len(self.applicants))))
+        return evaluated, evaluated
 
     def evaluate(self, rows: Rows) -> ScoredByRefits:
         """Query all models about rows."""
@@ -91,23 +91,23 @@ class BoundaryExploration(Exploration[ScoredByRefits]):
 
     def evaluate_accepted(self, rows: Rows) -> ScoredByRefits:
         """Query the model in force, and the refits about those rows that it accepts."""
-        found = self.query(rows)
-        return self._with_refits(found.take(found.scores >= 0.0))
+        samples = self.query(rows)
+        return self._with_refits(samples.take(samples.scores >= 0.0))
 
     def visit(self, options: Rows, turn: int) -> ScoredByRefits:
         """Query all models about options and rows beside them."""
-        found = self.query(options)
-        refused = found.scores < 0.0
-        np.maximum.at(self.floors, found.owner[refused], self.floors[found.owner[refused]] - found.scores[refused])
+        samples = self.query(options)
+        refused = samples.take(samples.scores < 0.0)
+        np.maximum.at(self.floors, refused.owner, self.floors[refused.owner] - refused.scores)
         draws = Draws.make(BESIDE, self.space, self.seed + 10 + turn)
-        return self._with_refits(found.joined(self._query_beside(found, draws)))
+        return self._with_refits(samples.joined(self._query_beside(samples, draws)))
 
     def refocus(self, focus: Rows, options: ScoredByRefits) -> Rows:
         """The options; where an applicant has none, what the focus was."""
         assert isinstance(focus, ScoredByRefits)  # noqa: S101 - as `start` and this make it
         return focus.take(~np.isin(focus.owner, options.owner)).joined(options)
 
-    def search(self, known: ScoredByRefits, focus: Rows, turn: int) -> Rows:  # noqa: ARG002 - every turn alike
+    def search(self, evaluated: ScoredByRefits, focus: Rows, turn: int) -> Rows:  # noqa: ARG002 - every turn alike
         """The options of a plan for each applicant, on a surrogate fitted near the focus."""
         assert isinstance(focus, ScoredByRefits)  # noqa: S101 - as `start` and `refocus` make it
         applicants, request = self.applicants, self.request
@@ -119,7 +119,7 @@ class BoundaryExploration(Exploration[ScoredByRefits]):
 
         def work(some: slice) -> None:
             for i in range(*some.indices(len(applicants))):
-                mine = known.take(np.flatnonzero(known.owner == i))
+                mine = evaluated.take(np.flatnonzero(evaluated.owner == i))
                 if len(mine.owner) == 0:
                     continue
                 linear = _linearised(self.space, fit_surrogate(mine, focus.points[focus.owner == i]))
@@ -138,10 +138,10 @@ class BoundaryExploration(Exploration[ScoredByRefits]):
             scores = self.model.scores(rows.table(self.space, self.applicants))
         return Samples(rows.owner, rows.values, points, scores, np.full(len(scores), np.nan))
 
-    def _query_beside(self, centres: Samples, draws: Draws, reach: float = 0.5) -> Samples:
+    def _query_beside(self, centres: Samples, draws: Draws, scale: float = 0.5) -> Samples:
         """Query the model in force about rows drawn beside others."""
         regions = self.applicants.regions.take(centres.owner)
-        drawn = rows_around(self.space, regions, centres.values, draws, reach)
+        drawn = rows_around(self.space, regions, centres.values, draws, scale)
         return self.query(Rows(np.repeat(centres.owner, len(draws)), drawn))
 
     def _with_refits(self, samples: Samples) -> ScoredByRefits:
@@ -154,20 +154,20 @@ class BoundaryExploration(Exploration[ScoredByRefits]):
     def _find_boundary(self) -> Samples:
         """Rows around each applicant; where some are accepted, rows on the boundary and beside it as well."""
         seed, everyone = self.seed, np.arange(len(self.applicants))
-        found = self._query_around(everyone, Draws.make(NEAR, self.space, seed), reach=1.0)
-        lost = np.setdiff1d(everyone, found.owner[found.scores >= 0.0])
+        samples = self._query_around(everyone, Draws.make(NEAR, self.space, seed), scale=1.0)
+        lost = np.setdiff1d(everyone, samples.owner[samples.scores >= 0.0])
         if len(lost):
-            found = found.joined(self._query_around(lost, Draws.make(FAR, self.space, seed + 1), reach=4.0))
-        seeds = found.take(_cheapest_accepted(found, len(self.applicants)))
+            samples = samples.joined(self._query_around(lost, Draws.make(FAR, self.space, seed + 1), scale=4.0))
+        seeds = samples.take(_cheapest_accepted(samples, len(self.applicants)))
         if len(seeds.owner) == 0:
-            return found
+            return samples
         met = self._halve(seeds)
         beside = Draws.make(N_BESIDE, self.space, seed + 2)
-        return found.joined(*met, self._query_beside(met[-1], beside))
+        return samples.joined(*met, self._query_beside(met[-1], beside))
 
-    def _query_around(self, whose: Indices, draws: Draws, reach: float) -> Samples:
+    def _query_around(self, whose: Indices, draws: Draws, scale: float) -> Samples:
         regions = self.applicants.regions.take(whose)
-        drawn = rows_around(self.space, regions, regions.own, draws, reach)
+        drawn = rows_around(self.space, regions, regions.own, draws, scale)
         return self.query(Rows(np.repeat(whose, len(draws)), drawn))
 
     def _halve(self, seeds: Samples) -> list[Samples]:
@@ -185,12 +185,12 @@ class BoundaryExploration(Exploration[ScoredByRefits]):
             high, low = np.where(accepted, share, high), np.where(accepted, low, share)
         return met
 
-    def fidelity(self, known: ScoredByRefits, options: ScoredByRefits) -> Array:
+    def fidelity(self, evaluated: ScoredByRefits, options: ScoredByRefits) -> Array:
         """Share of fresh rows near the options that the surrogate accepts or refuses as the model does, (N,)."""
         shares = np.full(len(self.applicants), np.nan)
         fresh = self._query_beside(options, Draws.make(FRESH, self.space, self.seed + 99))
         for i in np.unique(options.owner):
-            mine = known.take(np.flatnonzero(known.owner == i))
+            mine = evaluated.take(np.flatnonzero(evaluated.owner == i))
             fit = fit_surrogate(mine, options.points[options.owner == i])
             near = fresh.owner == i
             shares[i] = np.mean((fit.scores(fresh.points[near])[0] >= 0.0) == (fresh.scores[near] >= 0.0))
@@ -219,12 +219,12 @@ def _nearest(samples: Samples, n_applicants: int) -> Indices:
     return np.concatenate(chosen) if chosen else np.zeros(0, dtype=np.int64)
 
 
-def fit_surrogate(known: ScoredByRefits, centres: Array) -> LocalFit:
+def fit_surrogate(evaluated: ScoredByRefits, centres: Array) -> LocalFit:
     """Fit a linear surrogate of every model to the rows near some centres (P, D)."""
-    distance = np.abs(known.points[:, None] - centres[None]).sum(axis=2).min(axis=1)
+    distance = np.abs(evaluated.points[:, None] - centres[None]).sum(axis=2).min(axis=1)
     width = WIDTH * max(float(np.median(np.abs(centres[:, 1:]).sum(axis=1))), 1.0)
-    nearness = np.exp(-((distance / width) ** 2)) / (1.0 + np.abs(known.scores))
-    return fit_locally(known.points, np.vstack([known.scores, known.refit_scores.T]), nearness)
+    nearness = np.exp(-((distance / width) ** 2)) / (1.0 + np.abs(evaluated.scores))
+    return fit_locally(evaluated.points, np.vstack([evaluated.scores, evaluated.refit_scores.T]), nearness)
 
 
 def _linearised(space: ActionSpace, fit: LocalFit) -> Linearisation:

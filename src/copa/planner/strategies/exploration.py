@@ -23,11 +23,11 @@ FEWER = 16  # applicants at a time where there is a time limit
 # Where the level is out of reach, rows are taken down to this share of the highest one: only there is a choice.
 ROOM = 0.97
 
-Known = TypeVar("Known", bound=Samples)
+Evaluated = TypeVar("Evaluated", bound=Samples)
 
 
 @dataclass(frozen=True, eq=False)
-class Exploration(ABC, Generic[Known]):
+class Exploration(ABC, Generic[Evaluated]):
     """Plans for applicants by sequential linearisation, whatever the source of the linear models.
 
     Rows are evaluated by the model itself. From a focus, options are searched on linear models of it and evaluated;
@@ -51,57 +51,57 @@ class Exploration(ABC, Generic[Known]):
     run: Execution
 
     @abstractmethod
-    def start(self) -> tuple[Known, Rows]:
+    def start(self) -> tuple[Evaluated, Rows]:
         """Return the first rows evaluated, and the focus of the first turn."""
 
     @abstractmethod
-    def evaluate(self, rows: Rows) -> Known:
+    def evaluate(self, rows: Rows) -> Evaluated:
         """Return rows with their scores and guarantees."""
 
     @abstractmethod
-    def search(self, known: Known, focus: Rows, turn: int) -> Rows:
+    def search(self, evaluated: Evaluated, focus: Rows, turn: int) -> Rows:
         """Return options found on linear models of the model near the focus."""
 
-    def visit(self, options: Rows, turn: int) -> Known:  # noqa: ARG002 - for explorations that look around
+    def visit(self, options: Rows, turn: int) -> Evaluated:  # noqa: ARG002 - for explorations that look around
         """Evaluate options, and after them whatever else is worth knowing there."""
         return self.evaluate(options)
 
-    def refocus(self, focus: Rows, options: Known) -> Rows:  # noqa: ARG002 - for explorations that keep some of it
+    def refocus(self, focus: Rows, options: Evaluated) -> Rows:  # noqa: ARG002 - for explorations that keep some of it
         """Return the focus of the next turn."""
         return options
 
-    def plans(self) -> tuple[FoundPlans, Known, Indices]:
+    def plans(self) -> tuple[FoundPlans, Evaluated, Indices]:
         """Return the plans, all rows evaluated, and the positions of the plans' options among these."""
-        known, focus = self.start()
+        evaluated, focus = self.start()
         for turn in range(self.n_turns):
             if perf_counter() > self.run.deadline:
                 break
-            options = self.search(known, focus, turn)
+            options = self.search(evaluated, focus, turn)
             if len(options.owner) == 0:
                 break
-            found = self.visit(options, turn)
-            known = known.joined(found)
-            focus = self.refocus(focus, found.take(np.arange(len(options.owner))))
-        plans, chosen = choose_plans(self.space, self.applicants, known, self.request)
-        options = known.take(chosen)
+            visited = self.visit(options, turn)
+            evaluated = evaluated.joined(visited)
+            focus = self.refocus(focus, visited.take(np.arange(len(options.owner))))
+        plans, chosen = choose_plans(self.space, self.applicants, evaluated, self.request)
+        options = evaluated.take(chosen)
         easing = Easing(self.space, self.applicants, self, options, self._level_to_keep(plans, options))
         if perf_counter() <= self.run.deadline:
             easing.ease()
         if easing.met:
-            known = known.joined(*easing.met)
-            plans, chosen = choose_plans(self.space, self.applicants, known, self.request)
-        return plans, known, chosen
+            evaluated = evaluated.joined(*easing.met)
+            plans, chosen = choose_plans(self.space, self.applicants, evaluated, self.request)
+        return plans, evaluated, chosen
 
     def score_today(self, rows: Rows) -> Array:
         """Return the scores of rows by the model in force."""
         return self.evaluate(rows).scores
 
-    def evaluate_accepted(self, rows: Rows) -> Known:
+    def evaluate_accepted(self, rows: Rows) -> Evaluated:
         """Return those of the rows that the model in force accepts, with their scores and guarantees."""
-        found = self.evaluate(rows)
-        return found.take(found.scores >= 0.0)
+        evaluated = self.evaluate(rows)
+        return evaluated.take(evaluated.scores >= 0.0)
 
-    def _level_to_keep(self, plans: FoundPlans, options: Known) -> Array:
+    def _level_to_keep(self, plans: FoundPlans, options: Evaluated) -> Array:
         """The level that lighter options must keep, (M,): what is asked for, or their own where that is lower."""
         levels = np.array([_size_and_level(self.request, highest)[1] for highest in plans.highest.tolist()])
         kept: Array = np.minimum(levels[options.owner], options.lower)
@@ -109,7 +109,7 @@ class Exploration(ABC, Generic[Known]):
 
 
 @dataclass(frozen=True, eq=False)
-class Easing(Generic[Known]):
+class Easing(Generic[Evaluated]):
     """Makes options lighter, as long as each keeps a level of its own.
 
     Attributes
@@ -127,10 +127,10 @@ class Easing(Generic[Known]):
 
     space: ActionSpace
     applicants: Applicants
-    models: Exploration[Known]
+    models: Exploration[Evaluated]
     options: Rows
     least: Array
-    met: list[Known] = field(default_factory=list)
+    met: list[Evaluated] = field(default_factory=list)
     _lower: dict[bytes, float] = field(default_factory=dict)
 
     def ease(self) -> None:
@@ -179,9 +179,9 @@ class Easing(Generic[Known]):
         if unknown:
             self._lower.update(dict.fromkeys(unknown, -np.inf))
             some = rows.some(np.array(list(unknown.values())))
-            found = self.models.evaluate_accepted(some.some(some.allowed(self.space, self.applicants)))
-            self._lower.update(zip(_keys(found), found.lower.tolist(), strict=True))
-            self.met.append(found)
+            accepted = self.models.evaluate_accepted(some.some(some.allowed(self.space, self.applicants)))
+            self._lower.update(zip(_keys(accepted), accepted.lower.tolist(), strict=True))
+            self.met.append(accepted)
         return np.array([self._lower[key] for key in keys])
 
     def _scores(self, rows: Rows) -> Array:
@@ -229,11 +229,11 @@ def build_in_turns(
         if perf_counter() > run.deadline:
             break
         some = np.arange(first, min(first + batch_size, n_applicants))
-        found = build(some)
+        built = build(some)
         if perf_counter() > run.deadline:
-            cut = found.outcomes != Outcome.MET
-            found.outcomes[cut], found.counts[cut] = Outcome.TIMED_OUT, 0
-        plans = plans.replaced(some, found)
+            cut = built.outcomes != Outcome.MET
+            built.outcomes[cut], built.counts[cut] = Outcome.TIMED_OUT, 0
+        plans = plans.replaced(some, built)
         run.advance(len(some))
     return plans
 
@@ -296,10 +296,10 @@ def choose_plans(
     shares = plausibility_where(space, applicants, samples, good, request)
     everyone = [np.zeros(0, dtype=np.int64)]
     for i in range(len(applicants)):
-        found = np.flatnonzero(good & (samples.owner == i))
-        rows = found[~(shares[found] < request.plausibility)]
-        if len(rows) < len(found):
-            plans.plausible[i] = shares[found].max()
+        accepted = np.flatnonzero(good & (samples.owner == i))
+        rows = accepted[~(shares[accepted] < request.plausibility)]
+        if len(rows) < len(accepted):
+            plans.plausible[i] = shares[accepted].max()
         plans.highest[i] = samples.lower[rows].max(initial=0.0)
         n_options, level = _size_and_level(request, plans.highest[i])
         rows = rows[candidates(samples.take(rows), level)]

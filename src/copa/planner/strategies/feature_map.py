@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 STEP = 1e-4  # units of effort, to either side, over which phi is differentiated
 # How far numbers may go from the row where phi was linearised, in units of effort, turn by turn.
-REACHES = (3.0, 2.0, 1.0, 1.0, 0.5)
+TRUST_RADII = (3.0, 2.0, 1.0, 1.0, 0.5)
 WIDER = 2  # times as many options as are asked for are followed: some of them meet
 SPARE = 0.02  # of what is missing to certainty is asked for in addition: a first-order model is not quite phi
 SCATTERED, FOLLOWED = 96, 4  # rows drawn around an applicant; of the surest and of the cheapest ones this many
@@ -67,7 +67,7 @@ class FeatureMap(Parametric):
         """The cheapest row at the level among rows drawn around each applicant, or the surest of them."""
         draws = Draws.make(DRAWN, self.space, SEED)
         owner = np.repeat(np.arange(len(applicants)), DRAWN)
-        rows = Rows(owner, rows_around(self.space, applicants.regions, applicants.regions.own, draws, reach=2.0))
+        rows = Rows(owner, rows_around(self.space, applicants.regions, applicants.regions.own, draws, scale=2.0))
         good = rows.allowed(self.space, applicants)
         rows = Rows(owner[good], rows.values[good])
         points = self.encode(rows.table(self.space, applicants))
@@ -113,7 +113,7 @@ class PhiExploration(Exploration[Samples]):
     strategy : FeatureMap
     """
 
-    n_turns: ClassVar[int] = len(REACHES)
+    n_turns: ClassVar[int] = len(TRUST_RADII)
 
     strategy: FeatureMap
 
@@ -122,9 +122,9 @@ class PhiExploration(Exploration[Samples]):
         own = Rows(np.arange(len(self.applicants)), self.applicants.regions.own)
         tried = self.evaluate(own)
         draws = Draws.make(SCATTERED, self.space, SEED)
-        drawn = rows_around(self.space, self.applicants.regions, own.values, draws, reach=2.0)
+        drawn = rows_around(self.space, self.applicants.regions, own.values, draws, scale=2.0)
         scattered = self.evaluate(Rows(np.repeat(own.owner, SCATTERED), drawn))
-        focus = in_order(self._search(own, REACHES[0], first=True), promising(scattered))
+        focus = in_order(self._search(own, TRUST_RADII[0], first=True), promising(scattered))
         return tried.joined(scattered), focus
 
     def evaluate(self, rows: Rows) -> Samples:
@@ -135,11 +135,11 @@ class PhiExploration(Exploration[Samples]):
         lower = signed_guarantee(strategy.parameters, *strategy.parameters.option_moments(points))
         return Samples(rows.owner, rows.values, rows.coordinates(self.space, self.applicants), scores, lower)
 
-    def search(self, known: Samples, focus: Rows, turn: int) -> Rows:  # noqa: ARG002 - phi is known everywhere
+    def search(self, evaluated: Samples, focus: Rows, turn: int) -> Rows:  # noqa: ARG002 - phi is known everywhere
         """One option from each row of the focus, at prices of its own, so that they do not all become the same."""
-        return self._search(focus, REACHES[turn], first=False)
+        return self._search(focus, TRUST_RADII[turn], first=False)
 
-    def _search(self, focus: Rows, reach: float, *, first: bool) -> Rows:
+    def _search(self, focus: Rows, radius: float, *, first: bool) -> Rows:
         """Options found near the focus on first-order models at its rows; first, a plan from the applicant's own."""
         request, run = self.request, self.run
         slopes = self.linearise(focus)
@@ -150,7 +150,7 @@ class PhiExploration(Exploration[Samples]):
         level = level_of_each(request)
         level = min(level + max(ROUNDING, SPARE * (1.0 - level)), 1.0 - ROUNDING)
         goals = Goals(self.strategy.parameters, np.array([level]), np.array([2.0 * self.strategy.floor]))
-        near = self._nearby(focus, reach)
+        near = self._nearby(focus, radius)
 
         def work(some: slice) -> None:
             for k in range(*some.indices(m)):
@@ -163,11 +163,11 @@ class PhiExploration(Exploration[Samples]):
         which, option = plans.positions
         return Rows(focus.owner[which], plans.options[which, option])
 
-    def _nearby(self, focus: Rows, reach: float) -> Applicants:
+    def _nearby(self, focus: Rows, radius: float) -> Applicants:
         """The applicants of the focus, with numbers that may not go far from it."""
         applicants = self.applicants.take(focus.owner)
         regions, values = applicants.regions, focus.values[:, : len(self.space.numeric)]
-        room = reach * np.array([unit_of_effort(feature) for feature in self.space.numeric])
+        room = radius * np.array([unit_of_effort(feature) for feature in self.space.numeric])
         lower = np.clip(values - room, regions.lower, regions.upper)
         upper = np.clip(values + room, regions.lower, regions.upper)
         return replace(applicants, regions=regions._replace(lower=lower, upper=upper))

@@ -311,12 +311,12 @@ def _norms(linear: Linearisation, points: Array, goals: GoalArrays) -> tuple[Arr
 
 def _grow(conditions: _Conditions, away: Array, rooms: tuple[Counts, Counts]) -> list[Counts]:
     """Units that boxes of K options extend away from their applicants and towards them in m columns, (K, m) both."""
-    sides, other, found = _sides(away.shape[1]), np.zeros(away.shape), []
+    sides, other, counts = _sides(away.shape[1]), np.zeros(away.shape), []
     for units, room in zip((away, -away), rooms, strict=True):
         share = _largest_share(conditions, units, room, other, sides)
-        found.append(np.floor(share[:, None] * room).astype(np.int64))
-        other = found[-1] * units
-    return found
+        counts.append(np.floor(share[:, None] * room).astype(np.int64))
+        other = counts[-1] * units
+    return counts
 
 
 def _largest_share(conditions: _Conditions, units: Array, room: Counts, other: Array, sides: Flags) -> Array:
@@ -397,9 +397,9 @@ class _Judge:
         Rules are never about such a column. Where an end does not hold as a real row, it is the value of the option.
         """
         n, origins = len(self.strategy.space.numeric), self._applicants.origins.take(self._options.owner)
-        found, values = ends_of_bins(self.strategy.space, origins, self._options.rows), self._values[:, n:]
+        ends, values = ends_of_bins(self.strategy.space, origins, self._options.rows), self._values[:, n:]
         lower, upper = (
-            np.where(self.changed[:, n:], np.stack([found[f.name][side] for f in self.binned], axis=1), values)
+            np.where(self.changed[:, n:], np.stack([ends[f.name][side] for f in self.binned], axis=1), values)
             for side in (0, 1)
         )
         good = self._bins_hold(np.hstack([boxes.lower, lower])) & self._bins_hold(np.hstack([boxes.upper, upper]))

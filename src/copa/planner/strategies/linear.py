@@ -282,13 +282,13 @@ def explain_shortfall(
     margin: float = -np.inf,
 ) -> list[str]:
     """Say for each applicant what was not reached, and which constraints block it."""
-    found = find_blocking_constraints(strategy, applicants, plans, levels, run, margin=margin)
+    blocking = find_blocking_constraints(strategy, applicants, plans, levels, run, margin=margin)
     enough = "" if np.isinf(margin) else f" with a mean score of at least {margin:g}"
     return [
         f"no allowed row was found that today's model accepts{enough}. {constraints}"
         if level < 0.0
         else f"{out_of_reach(request, best)}. {constraints}"
-        for constraints, level, best in zip(found, levels, plans.highest, strict=True)
+        for constraints, level, best in zip(blocking, levels, plans.highest, strict=True)
     ]
 
 
@@ -327,7 +327,7 @@ def find_blocking_constraints(
         some = np.flatnonzero(outcomes != Outcome.MET)
         if len(some) == 0 or not (rules_hold or slack.shape[1]):
             break
-        found = search_plans(
+        unlimited = search_plans(
             strategy.linearisation,
             regions.take(some),
             start[some],
@@ -340,10 +340,10 @@ def find_blocking_constraints(
             n_jobs=run.n_jobs,
             deadline=run.deadline,
         )
-        outcomes[some] = found.outcomes
-        met = np.flatnonzero(found.outcomes == Outcome.MET)
+        outcomes[some] = unlimited.outcomes
+        met = np.flatnonzero(unlimited.outcomes == Outcome.MET)
         here = applicants.take(some[met])
-        rows = write_rows(strategy.space, here.table, here.regions, np.arange(len(met)), found.options[met, 0])
+        rows = write_rows(strategy.space, here.table, here.regions, np.arange(len(met)), unlimited.options[met, 0])
         violations = strategy.schema.find_violations(here.table.frame, rows.frame)
         sentences[some[met]] = [_sentence(of_one) for of_one in violations]
     return [NOT_FOUND.get(outcomes[i], "") or str(sentences[i]) for i in range(len(applicants))]

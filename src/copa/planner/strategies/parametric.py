@@ -85,17 +85,17 @@ class Parametric(Strategy):
         with stage("encoding the training rows"):
             encoded = model.encode(X)
             encoding = cls.probe(model, schema, X)
-        known = learn_parameters(model, schema, encoded, X, y, settings)
+        learned = learn_parameters(model, schema, encoded, X, y, settings)
         space = ActionSpace.build(schema, encoding, settings.cost, medians(schema, X))
         strategy = cls(
             model=model,
             space=space,
             directions=_stacked(encoding, space, model.theta.size),
             irregular=encoding.irregular,
-            parameters=known.ambiguity,
-            radius_source=known.source,
+            parameters=learned.ambiguity,
+            radius_source=learned.source,
             floor=SAFE_SHARE * float(np.median(np.abs(encoded @ model.theta))),
-            thirds=known.refits.thirds,
+            thirds=learned.refits.thirds,
             n_rows=len(X),
         )
         if later.ambiguity is not None:
@@ -104,9 +104,9 @@ class Parametric(Strategy):
         b = 0.0  # where nobody is declined, nothing is known of what a choice is worth
         if len(references):
             chooser = strategy.chooser(strategy.read_applicants(references))
-            b = estimate_reliability(chooser, known.ambiguity, known.refits.halves)
-        strategy = strategy.with_set(shrunk(known.ambiguity, b, later.confidence))
-        source = confidence_words(later.confidence, b, known.refits)
+            b = estimate_reliability(chooser, learned.ambiguity, learned.refits.halves)
+        strategy = strategy.with_set(shrunk(learned.ambiguity, b, later.confidence))
+        source = confidence_words(later.confidence, b, learned.refits)
         return replace(strategy, reliability=b, confidence=later.confidence, radius_source=source)
 
     def with_set(self, ambiguity: AmbiguitySet) -> Self:
@@ -266,21 +266,21 @@ class Parametric(Strategy):
 
 def _read_evidence(content: dict[str, Any]) -> dict[str, Any]:
     """Confidence, reliability and number of rows of a file; an error where one is no such number."""
-    found = {name: content[name] for name in ("confidence", "reliability", "n_rows")}
-    for name, value in found.items():
+    evidence = {name: content[name] for name in ("confidence", "reliability", "n_rows")}
+    for name, value in evidence.items():
         whole = name == "n_rows"
         good = value is None or ((is_whole(value) if whole else is_number(value)) and value >= 0)
         if not good or (not whole and value is not None and value > 1.0):
             raise ValueError(f"its {name} is {value!r}")
-    if found["reliability"] is None and found["confidence"] is not None:
+    if evidence["reliability"] is None and evidence["confidence"] is not None:
         raise ValueError("it has a confidence and no reliability")
-    return found
+    return evidence
 
 
 def _stacked(encoding: Encoding, space: ActionSpace, dimension: int) -> Array:
     """The directions of the columns of a space, one under another, (A, D)."""
-    found = {**encoding.numeric, **encoding.categorical}
-    blocks = [np.atleast_2d(found[feature.name]) for feature in space.columns]
+    directions = {**encoding.numeric, **encoding.categorical}
+    blocks = [np.atleast_2d(directions[feature.name]) for feature in space.columns]
     return np.concatenate(blocks) if blocks else np.zeros((0, dimension))
 
 

@@ -71,7 +71,7 @@ def plausible_plans(
     short = np.flatnonzero(2 * changed.counts < plans.counts[whose])
     if len(short):
         here = applicants.take(whose[short])
-        near, found = _made_from_training_rows(
+        near, made = _made_from_training_rows(
             space,
             here,
             request,
@@ -80,7 +80,7 @@ def plausible_plans(
             training(),
         )
         mine = good & np.isin(some, short)
-        more = np.append(np.searchsorted(short, some[mine]), near), np.concatenate([rows[mine], found])
+        more = np.append(np.searchsorted(short, some[mine]), near), np.concatenate([rows[mine], made])
         changed.put(short, _chosen(space, here.regions, more, changed.take(short), request))
     return plans.replaced(whose, changed)
 
@@ -93,13 +93,13 @@ def training_rows(space: ActionSpace) -> Array:
 
 
 def _chosen(
-    space: ActionSpace, regions: Regions, known: tuple[Indices, Array], plans: FoundPlans, request: PlanRequest
+    space: ActionSpace, regions: Regions, owner_and_rows: tuple[Indices, Array], plans: FoundPlans, request: PlanRequest
 ) -> FoundPlans:
     """Plans of N applicants, chosen among rows that are known: the applicant of each, and the rows."""
     changed = plans.take(np.arange(len(regions.own)))
     weight = request.diversity_weight or 0.0
     for i in range(len(regions.own)):
-        rows = distinct(known[1][known[0] == i])
+        rows = distinct(owner_and_rows[1][owner_and_rows[0] == i])
         chosen = rows[choose_options(space, regions.take(i), rows, request.n_options, weight)]
         changed.counts[i] = len(chosen)
         changed.options[i, : len(chosen)] = chosen

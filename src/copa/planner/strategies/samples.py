@@ -181,7 +181,7 @@ class Samples(Rows):
         return type(self)(*map(np.concatenate, parts))
 
 
-def signed_guarantee(ambiguity: AmbiguitySet, mean: Array, spread: Array, reach: Array) -> Array:
+def signed_guarantee(ambiguity: AmbiguitySet, mean: Array, spread: Array, drift: Array) -> Array:
     """Guarantees of rows, (M,); below zero where nothing is guaranteed, the more the further a row is from it.
 
     Parameters
@@ -191,9 +191,9 @@ def signed_guarantee(ambiguity: AmbiguitySet, mean: Array, spread: Array, reach:
         Of the rows' scores.
     spread : ndarray of shape (M,)
         Their standard deviations.
-    reach : ndarray of shape (M,)
+    drift : ndarray of shape (M,)
         How far the set lets each mean move.
     """
-    lower = ambiguity.guarantee(mean, spread, reach)
-    missing: Array = (np.arctan2(mean, spread) - np.arctan2(reach, spread)) / np.pi
+    lower = ambiguity.guarantee(mean, spread, drift)
+    missing: Array = (np.arctan2(mean, spread) - np.arctan2(drift, spread)) / np.pi
     return np.where(lower > 0.0, lower, np.minimum(missing, 0.0))

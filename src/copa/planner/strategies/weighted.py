@@ -48,8 +48,8 @@ class Weighted(Linear):
             here = applicants.take(some)
             owner = np.repeat(np.arange(len(some), dtype=np.int64), n_options)
             points = self._minimisers(here, request, run).reshape(-1, self.parameters.dimension)
-            found = self.nearest_rows(here, owner, points, run, margin=request.margin)
-            plans = plans.replaced(some, as_plans(found, owner, len(some), n_options))
+            nearest = self.nearest_rows(here, owner, points, run, margin=request.margin)
+            plans = plans.replaced(some, as_plans(nearest, owner, len(some), n_options))
             run.advance(len(some))
         return Found(plans, self.write_options(applicants, plans, run.n_jobs))
 
@@ -98,18 +98,18 @@ def relaxed_box(linear: Linearisation, applicants: Applicants) -> tuple[Array, A
     return lower, upper
 
 
-def as_plans(found: FoundRows, owner: Indices, n_applicants: int, n_options: int) -> FoundPlans:
+def as_plans(nearest: FoundRows, owner: Indices, n_applicants: int, n_options: int) -> FoundPlans:
     """Rows of applicants as their plans: options that could be reached, each once."""
-    plans = FoundPlans.empty(n_applicants, n_options, found.rows.shape[1])
+    plans = FoundPlans.empty(n_applicants, n_options, nearest.rows.shape[1])
     for n in range(n_applicants):
         rows = np.flatnonzero(owner == n)
-        outcomes = found.outcomes[rows]
+        outcomes = nearest.outcomes[rows]
         plans.outcomes[n] = outcomes.min(initial=Outcome.TIMED_OUT) if len(rows) else Outcome.UNREACHABLE
         good = rows[outcomes < Outcome.UNREACHABLE]
-        _, first = np.unique(found.rows[good], axis=0, return_index=True)
+        _, first = np.unique(nearest.rows[good], axis=0, return_index=True)
         kept = good[np.sort(first)]
         plans.counts[n] = len(kept)
         plans.highest[n] = np.nan  # no level was requested
-        plans.options[n, : len(kept)] = found.rows[kept]
-        plans.surest[n] = found.rows[rows[:1]].sum(axis=0)
+        plans.options[n, : len(kept)] = nearest.rows[kept]
+        plans.surest[n] = nearest.rows[rows[:1]].sum(axis=0)
     return plans
