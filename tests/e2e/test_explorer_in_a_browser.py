@@ -454,7 +454,7 @@ def test_german_credit_with_a_limit_where_the_schema_has_a_share(size):
         assert page.get_log("browser") == []
 
 
-PROMISES = b"""
+ANOTHER = b"""
 import { get } from "./api.js";
 import { announce, button, make } from "./dom.js";
 export const cardAction = (card, number, plan) => button(
@@ -473,9 +473,10 @@ def test_another_resource_is_a_module_and_a_line(bank, monkeypatch):
     from copa.service import explorer
 
     files = dict(explorer.assets())
-    line = b'import * as promises from "./promises.js";\n'
-    files["resources.js"] = line + files["resources.js"].replace(b"[validators]", b"[validators, promises]")
-    monkeypatch.setattr(explorer, "assets", lambda: files | {"promises.js": PROMISES})
+    listed = files["resources.js"].replace(b"portfolio];", b"portfolio, another];")
+    assert listed != files["resources.js"]
+    files["resources.js"] = b'import * as another from "./another.js";\n' + listed
+    monkeypatch.setattr(explorer, "assets", lambda: files | {"another.js": ANOTHER})
     with served(bank) as url, opened(url) as page:
         until(page, "document.querySelector('.copa-card')")
         assert [it.text for it in find(page, ".copa-card .record")] == ["Record 1", "Record 2", "Record 3"]
