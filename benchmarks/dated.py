@@ -98,9 +98,9 @@ def judge(planner: Any, versions: list[Version], fresh: dict[int, list[Any]], *,
     """Plan as of every quarter, and ask fresh models of the later ones."""
     promises = {t: plan_as_of(planner, versions, t, N_APPLICANTS, dated=dated) for t in range(FIRST - 1, BREAK_AT)}
     for p in promises.values():
-        kept.served.append(p.start.n_served / max(p.start.n_applicants, 1))
-        if p.start.effort is not None and p.start.plain_effort is not None:
-            kept.efforts.append((p.start.effort, p.start.plain_effort))
+        kept.served.append(p.start["n_served"] / max(p.start["n_applicants"], 1))
+        if p.start["effort"] is not None and p.start["plain_effort"] is not None:
+            kept.efforts.append((p.start["effort"], p.start["plain_effort"]))
     for v in range(FIRST, N_QUARTERS):
         for p in [p for t, p in promises.items() if t < v <= t + HORIZON and len(p.options)]:
             accepted = np.mean([model.predict(p.options) for model in fresh[v]], axis=0)
