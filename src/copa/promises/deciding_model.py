@@ -14,6 +14,7 @@ from copa.models.base import Model, best_of, read_classes, read_columns, read_th
 from copa.models.black_box import BlackBox
 from copa.models.decisions import accepts, match_label, refusals
 from copa.models.linear import LinearModel, is_linear
+from copa.models.refits.versions import scores_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,14 +106,11 @@ class DecidingModel(Model):
 
     def scores(self, frame: "pd.DataFrame") -> Array:
         """Return the scores of raw rows, (N,): above 0 the model accepts; NaN where it has none."""
-        model = self.scoring
-        if model is None:
+        if self.scoring is None:
             return np.full(len(frame), np.nan)
-        if isinstance(model, LinearModel):
-            with refusals(self.estimator, "transform", self.role):
-                return np.asarray(model.encode(frame) @ model.theta)
-        with refusals(self.estimator, "predict_proba", self.role):
-            return model.scores(frame)
+        method = "transform" if isinstance(self.scoring, LinearModel) else "predict_proba"
+        with refusals(self.estimator, method, self.role):
+            return scores_of(self.scoring, frame)
 
 
 def model_and_threshold(model: Any, threshold: float | None = None) -> tuple[Any, float | None]:
