@@ -1,1 +1,1 @@
-"""Plans looked at together: backtests, metrics, curves, frontiers, groups, attributions, reasons."""
+"""Analysis of plans: backtests, metrics, guarantees by radius and effort, reasons, attribution, totals and groups."""

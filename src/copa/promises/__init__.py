@@ -1,7 +1,11 @@
 """Promises: options that were handed to people, what a next model does to them, and a refit that keeps them.
 
-Functions are imported here at once, because some have the name of their module (`keep`, `gate`): a name that is found
-later would be the module for whoever imported that first. What is heavy is imported inside the functions.
+`ledger` records promises and how they end, `gate` tries them on a candidate model, `keep` refits a model so that it
+keeps them, and `portfolio` forecasts the share of them that the next model breaks. The last three read promises from a
+ledger, a batch or a table through `outstanding` and `promised_rows`.
+
+Functions are imported here at once, because some have the name of their module (`keep`, `gate`): a name that is looked
+up later would be the module for whoever imported that first. Heavy packages are imported inside the functions.
 """
 
 from copa.promises.gate import gate
