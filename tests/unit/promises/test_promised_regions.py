@@ -1,6 +1,7 @@
 """What an option's words allow is what the ledger accepts, and today's model accepts all of it."""
 
 import json
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,7 @@ ENCODERS = {
 }
 
 
+@cache
 def office(encoder):
     """A planner whose model likes about 35, or more in a straight line, and two whom it declines."""
     rng = np.random.default_rng(0)
