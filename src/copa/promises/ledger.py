@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from copa._core.reading import read_count, read_word
 from copa._core.words import counted
-from copa.data.tables.packing import unpack_entry
 from copa.exceptions import FragilePlanWarning, InvalidInputError, MissingPackageError
 from copa.plans import PlanBatch
 from copa.promises.days import read_day, read_past_day
@@ -334,12 +333,9 @@ class Ledger:
 
     @property
     def favourable(self) -> Any:
-        """The label that was promised; None where there are no promises, or of models with different labels."""
-        from copa.promises._storage.queries import read_terms
-
-        with self._database.reading() as connection:
-            labels = [unpack_entry(shared["favourable"]) for shared in read_terms(connection).values()]
-        return labels[0] if labels and all(label == labels[0] for label in labels) else None
+        """The label that the promises open today are about; None where there are none, or several labels."""
+        labels = self.stated().labels
+        return labels[0] if len(labels) == 1 else None
 
     def promises(self, status: str = "open", as_of: Any = None, *, model_version: str | None = None) -> "pd.DataFrame":
         """Return the promises of a status, one row each: facts of the promise, then the promised row.

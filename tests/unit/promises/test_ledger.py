@@ -32,8 +32,19 @@ def test_promises_have_the_facts_and_the_rows_that_were_recorded(ledger, loan_pl
     assert set(facts["model_fingerprint"]) == {fingerprint(bank.model)}
     assert facts["certificate_digest"].nunique() == facts["applicant"].nunique()
     assert facts["schema_digest"].str.startswith("sha256:").all()
-    assert ledger.favourable == loan_plans.basis.favourable
+    assert ledger.stated(IN_TIME).labels == (loan_plans.basis.favourable,)
     assert ledger.verify().ok
+
+
+def test_the_label_of_a_ledger_is_that_of_its_open_promises(small, loan_plans, set_today):
+    small.record(loan_plans, **TERMS)
+    set_today(IN_TIME)
+    assert small.favourable == loan_plans.basis.favourable
+    other = replace(loan_plans, basis=replace(loan_plans.basis, favourable="good"))
+    small.record(other, **TERMS | {"valid_for": "1 month"})
+    assert small.favourable == loan_plans.basis.favourable  # the others have expired
+    set_today("2026-02-01")
+    assert small.favourable is None
 
 
 def test_the_same_batch_is_recorded_once_also_from_its_file(ledger, loan_plans, tmp_path):
