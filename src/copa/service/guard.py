@@ -1,4 +1,4 @@
-"""Checks before a request is read (host, token, room, size), limits while its body is read, and the access log."""
+"""Middleware: checks before a request is read (host, token, room, size), limits of its body, and the access log."""
 
 import asyncio
 import hmac
@@ -34,7 +34,7 @@ errors = logging.getLogger("copa.service")
 
 
 class AccessLog:
-    """Writes a line of JSON for every request, without anything that the request holds; sets headers of answers.
+    """Middleware that logs each request as a line of JSON, without anything that it holds, and sets headers of answers.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def _with_headers(given: Any, name: str) -> list[tuple[bytes, bytes]]:
 
 
 class Guard:
-    """Refuses requests for another host, without the token, too large or too many, before their bodies are read.
+    """Middleware that refuses requests for another host, without the token, too large or too many, without their bodies.
 
     The application reads a body only after it has found the route, so that an unknown path or a wrong method is
     answered without one. Limits of size and time apply while it reads.
@@ -180,7 +180,7 @@ class Guard:
 
 
 class LimitedBody:
-    """A body that is received up to a size and for a time, whatever its headers state.
+    """Receives a body up to a size and for a time, whatever its headers state.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the service was given, for forms and programs: `/healthz`, `/v1/schema`, `/v1/model`, applicants, a backtest."""
+"""`/healthz`, `/v1/schema`, `/v1/model`, `/v1/applicants`, `/v1/backtest`: what the service was given."""
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -155,7 +155,7 @@ SHOWN = ("guarantee", "guarantee_for", "n_options", "plausibility")
 
 
 class Horizon(Answer):
-    """How many retrainings options must survive."""
+    """Number of retrainings that options must survive."""
 
     value: int
     movable: bool = Field(description="Whether a wish for another horizon changes anything.")

@@ -1,8 +1,7 @@
-"""What goes wrong, as RFC 9457 has it: documents that name the field, the value and what is allowed."""
+"""Problem documents (RFC 9457) that name the field, the value and what is allowed."""
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
@@ -32,65 +31,8 @@ BY_STATUS = {status: kind for kind, (status, _) in KINDS.items()}
 LONGEST = 500  # characters of a message about the request
 
 
-@dataclass(frozen=True)
-class FieldError:
-    """What is wrong with a field of a request.
-
-    Attributes
-    ----------
-    field : str
-        As a JSON pointer, such as "/applicants/0"; of a query, its name.
-    value : str
-        What was received, shortened.
-    allowed : str
-        What is allowed.
-    """
-
-    field: str
-    value: str
-    allowed: str
-
-
-class ProblemError(HTTPException):
-    """Ends a request with a problem document.
-
-    Parameters
-    ----------
-    kind : str
-        One of `KINDS`.
-    detail : str
-        What is wrong, in a sentence.
-    errors : sequence of FieldError
-    headers : mapping of str to str, optional
-    """
-
-    def __init__(
-        self,
-        kind: str,
-        detail: str,
-        errors: Sequence[FieldError] = (),
-        headers: Mapping[str, str] | None = None,
-    ) -> None:
-        super().__init__(KINDS[kind][0], detail, headers=dict(headers or {}))
-        self.kind = kind
-        self.errors = tuple(errors)
-
-    def response(self) -> Response:
-        """The answer to the request."""
-        status, title = KINDS[self.kind]
-        content: dict[str, Any] = {
-            "type": f"urn:copa:problem:{self.kind}",
-            "title": title,
-            "status": status,
-            "detail": str(self.detail),
-        }
-        if self.errors:
-            content["errors"] = [asdict(error) for error in self.errors]
-        return Response(json.dumps(content), status, self.headers, MEDIA_TYPE)
-
-
 class FieldProblem(BaseModel):
-    """What is wrong with a field."""
+    """A field of a request that is wrong."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -113,15 +55,47 @@ class Problem(BaseModel):
     errors: list[FieldProblem] = Field(default=[], description="The fields that are wrong.")
 
 
+class ProblemError(HTTPException):
+    """Ends a request with a problem document.
+
+    Parameters
+    ----------
+    kind : str
+        One of `KINDS`.
+    detail : str
+        What is wrong, in a sentence.
+    errors : sequence of FieldProblem
+    headers : mapping of str to str, optional
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        detail: str,
+        errors: Sequence[FieldProblem] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(KINDS[kind][0], detail, headers=dict(headers or {}))
+        self.kind = kind
+        self.errors = list(errors)
+
+    def response(self) -> Response:
+        """Return the answer to the request."""
+        status, title = KINDS[self.kind]
+        kind, detail = f"urn:copa:problem:{self.kind}", str(self.detail)
+        content = Problem(type=kind, title=title, status=status, detail=detail, errors=self.errors)
+        return Response(json.dumps(content.model_dump(exclude_defaults=True)), status, self.headers, MEDIA_TYPE)
+
+
 def from_status(error: HTTPException) -> ProblemError:
-    """The problem of a status that the framework gives by itself, such as 404."""
+    """Return the problem of a status that the framework gives by itself, such as 404."""
     kind = BY_STATUS.get(error.status_code, "invalid-request" if error.status_code < 500 else "internal")
     detail = {"not-found": "the description of what there is: /openapi.json"}.get(kind, str(error.detail))
     return ProblemError(kind, detail, headers=error.headers)
 
 
 def from_validation(error: RequestValidationError) -> ProblemError:
-    """The problem of a request that does not have the form it should have."""
+    """Return the problem of a request whose form is wrong."""
     found: dict[str, tuple[str, list[str]]] = {}
     for entry in error.errors():
         in_body = entry["loc"][0] == "body"
@@ -130,13 +104,16 @@ def from_validation(error: RequestValidationError) -> ProblemError:
         words = found.setdefault(field, (value, []))[1]
         if entry["msg"] not in words:
             words.append(entry["msg"])
-    errors = [FieldError(field, value, " or: ".join(words)[:LONGEST]) for field, (value, words) in found.items()]
+    errors = [
+        FieldProblem(field=field, value=value, allowed=" or: ".join(words)[:LONGEST])
+        for field, (value, words) in found.items()
+    ]
     first = errors[0]
     return ProblemError("invalid-request", f"{first.field}: {first.allowed}, got {first.value}"[:LONGEST], errors)
 
 
 def _pointer(place: Sequence[Any], body: Any) -> str:
-    """A JSON pointer to where a body is wrong, without the names of what it might have been there."""
+    """Return a JSON pointer to where a body is wrong, without the names of the types that were tried there."""
     parts, here = [], body
     for k, part in enumerate(place):
         inside = isinstance(part, int) if isinstance(here, list) else isinstance(here, dict) and part in here
@@ -149,6 +126,6 @@ def _pointer(place: Sequence[Any], body: Any) -> str:
 
 
 def invalid(field: str, value: Any, allowed: object) -> ProblemError:
-    """The problem of one field, in the library's own words."""
-    words = str(allowed)[:LONGEST]
-    return ProblemError("invalid-request", f"{field}: {words}", [FieldError(field, shown(value), words)])
+    """Return the problem of one field, in the library's own words."""
+    wrong = FieldProblem(field=field, value=shown(value), allowed=str(allowed)[:LONGEST])
+    return ProblemError("invalid-request", f"{field}: {wrong.allowed}", [wrong])

@@ -65,7 +65,7 @@ class Promised(Answer):
 
 
 class RecordAnswer(Answer):
-    """What is recorded; recording the same once more records nothing, and says the same."""
+    """Promises that are recorded; recording the same once more records nothing, and says the same."""
 
     applicant: str
     promises: list[Promised]
@@ -104,7 +104,7 @@ class RedeemBody(Body):
 
 
 class RedeemAnswer(Answer):
-    """What came of it."""
+    """Outcome of a return."""
 
     promise: str
     applicant: str
@@ -116,7 +116,7 @@ class RedeemAnswer(Answer):
 
 
 class CheckAnswer(Answer):
-    """Whether any event was changed, removed or put elsewhere."""
+    """Result of checking that no event was changed, removed or put elsewhere."""
 
     ok: bool
     events: int

@@ -1,4 +1,4 @@
-"""What all routes share: strict JSON, the service behind a request, and waiting for work on a thread."""
+"""Parts that all routes share: strict JSON, the service behind a request, and waiting for work on a thread."""
 
 import asyncio
 import math

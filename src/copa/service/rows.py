@@ -1,4 +1,4 @@
-"""Applicants as JSON has them, as tables: one dtype per column, which no other applicant of a request decides."""
+"""Reading applicants from JSON into tables: the dtype of a cell never depends on another applicant of the request."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -88,11 +88,11 @@ class RowReader:
         return found, messages
 
     def signature(self, applicant: Mapping[str, Any]) -> str:
-        """A letter for the dtype of each column; a `RowError` where the applicant cannot be read."""
+        """Return a letter for the dtype of each column; raise a `RowError` if the applicant cannot be read."""
         return self._signature(self._read(applicant))
 
     def _read(self, applicant: Mapping[str, Any]) -> list[Any]:
-        """The values of an applicant, in the order of the columns."""
+        """Return the values of an applicant, in the order of the columns."""
         if applicant.keys() != self.kinds.keys():
             for name in applicant:
                 if name not in self.kinds:
@@ -102,7 +102,7 @@ class RowReader:
         return [_value(name, kind, applicant[name]) for name, kind in self.kinds.items()]
 
     def _signature(self, values: list[Any]) -> str:
-        """A letter for the dtype of each column that holds the values."""
+        """Return a letter for the dtype of each column that holds the values."""
         return "".join(_sign(kind, value) for kind, value in zip(self.kinds.values(), values, strict=True))
 
     def _frame(self, signs: str, rows: list[list[Any]], labels: list[Any]) -> "pd.DataFrame":
@@ -139,7 +139,7 @@ def _is_text(text: str) -> bool:
 
 
 def _sign(kind: str, value: Any) -> str:
-    """The dtype that holds a value in a column of a kind; objects where it is not of the kind."""
+    """Return the letter of the dtype that holds a value in a column of a kind; objects where it is not of the kind."""
     if kind == TEXT:
         return "t"
     sign = SIGNS.get(type(value), "o")

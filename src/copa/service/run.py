@@ -40,7 +40,7 @@ class Address:
     port: int = 8000
 
     def bound(self) -> socket.socket:
-        """A socket at the address, which processes may share."""
+        """Return a socket at the address, which processes may share."""
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         try:
             return socket.create_server((self.host, self.port), family=family, backlog=BACKLOG)
@@ -49,7 +49,7 @@ class Address:
 
 
 def url_of(bound: socket.socket) -> str:
-    """The address of a socket, as clients write it."""
+    """Return the address of a socket, as clients write it."""
     host, port = bound.getsockname()[:2]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
@@ -128,7 +128,7 @@ def end_with_parent() -> None:
 
 
 def log_to_stderr() -> None:
-    """Lines of JSON for requests; plain ones for what goes wrong."""
+    """Log requests as lines of JSON, and what goes wrong as plain lines."""
     access = logging.getLogger("copa.service.access")
     plain = logging.StreamHandler(sys.stderr)
     plain.setFormatter(logging.Formatter("%(message)s"))

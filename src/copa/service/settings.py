@@ -1,4 +1,4 @@
-"""What a service is told: its limits, its token, the hosts that it answers to, the applicants that it knows."""
+"""Settings of a service: limits, token, the hosts that it answers to, the applicants that it knows."""
 
 import hashlib
 import os
@@ -136,7 +136,7 @@ def require_token_elsewhere(host: str, token_digest: bytes | None) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address, or every address of a name, can be reached from this machine only."""
+    """Return whether an address, or every address of a name, can be reached from this machine only."""
     import ipaddress
     import socket
 

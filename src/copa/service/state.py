@@ -1,4 +1,4 @@
-"""State of a running service: a planner that nobody changes, planners for wishes, and threads that plan."""
+"""State of a running service: its planner, planners for wishes, and the threads that plan."""
 
 import io
 import json
@@ -45,7 +45,7 @@ class PlanRequest:
     applicants : sequence of mapping
         As JSON has them.
     cards, certificates : bool
-        Whether each plan has what `cards.js` draws, and whether there is a document with proofs.
+        Whether to add to each plan what `cards.js` draws, and a document with proofs.
     """
 
     applicants: Sequence[Mapping[str, Any]]
@@ -68,12 +68,12 @@ class Job:
         self._company: Sequence[Job] = ()
 
     def begin(self, work: "Stoppable[Any]", company: "Sequence[Job]") -> None:
-        """Say what makes the result, and of which jobs."""
+        """Set the work that makes the result, and the jobs that it is for."""
         self._company, self._work = company, work
         self._stop_unwanted()
 
     def stop(self) -> None:
-        """Say that nobody waits for the result: the work ends when this is so for all of its jobs."""
+        """Give the result up: the work ends once all of its jobs are given up."""
         self.is_wanted = False
         self._stop_unwanted()
 
@@ -247,7 +247,7 @@ def _answer(request: PlanRequest, planned: Sequence[Planned], terms: dict[str, A
 
 
 def _document(planned: Sequence[Planned]) -> Any:
-    """Plans with their proofs, as `/v1/verify` and `copa verify` take them; None where no plan was made."""
+    """Return plans with their proofs, as `/v1/verify` and `copa verify` take them; None where no plan was made."""
     text = io.StringIO()
     writer = DocumentWriter(text, certificates=True)
     made = [plan for plan in planned if plan.batch is not None]
