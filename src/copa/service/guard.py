@@ -94,7 +94,7 @@ def _with_headers(given: Any, name: str) -> list[tuple[bytes, bytes]]:
 
 
 class Guard:
-    """Middleware that refuses requests for another host, without the token, too large or too many, without their bodies.
+    """Refuses requests for another host, without the token, too large or too many, before their bodies are read.
 
     The application reads a body only after it has found the route, so that an unknown path or a wrong method is
     answered without one. Limits of size and time apply while it reads.
