@@ -131,8 +131,8 @@ def changed_cells(own: "pd.DataFrame", new: "pd.DataFrame", owner: Indices | Non
     the same as another missing one.
     """
     flags = np.zeros(new.shape, dtype=np.bool_)
-    for k in range(new.shape[1]):
-        flags[:, k] = differs(own.iloc[:, k], new.iloc[:, k], owner)
+    for k, ((_, before), (_, after)) in enumerate(zip(own.items(), new.items(), strict=True)):
+        flags[:, k] = differs(before, after, owner)
     return flags
 
 

@@ -151,10 +151,23 @@ def assumption_violations(content: Mapping[str, Any]) -> Iterator[str]:
             yield f"the assumptions say {name} {said.get(name)!r}, the certificates are about {value!r}"
 
 
-def plan_entries(batch: "BatchRecord[PlanRecord]", *, certificates: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield the JSON of each plan, the same in files and in answers of the service."""
-    factuals = table_columns(batch.applicants)
-    options = _option_entries(batch, factuals)
+def plan_entries(
+    batch: "BatchRecord[PlanRecord]", *, certificates: bool = False, whole_rows: bool = False
+) -> Iterator[dict[str, Any]]:
+    """Yield the JSON of each plan, the same in files and in answers of the service.
+
+    Parameters
+    ----------
+    batch : PlanBatch
+    certificates : bool
+        Whether to add the proofs.
+    whole_rows : bool
+        Whether to add the row of each option to its changes.
+    """
+    factuals, offered_rows = table_columns(batch.applicants), table_columns(batch.options)
+    options = _option_entries(batch, factuals, offered_rows)
+    for i, option in enumerate(options if whole_rows else ()):
+        option["row"] = {name: cells[i] for name, cells in offered_rows.items()}
     ends = np.cumsum(batch.counts)
     for i, label in enumerate(batch.applicants.index):
         rows = slice(int(ends[i] - batch.counts[i]), int(ends[i]))
@@ -218,17 +231,17 @@ def _certificate(batch: "BatchRecord[PlanRecord]", i: int, rows: slice) -> dict[
     return {"points": batch.points[rows].tolist(), **numbers}
 
 
-def _option_entries(batch: "BatchRecord[PlanRecord]", factuals: dict[str, list[Any]]) -> list[dict[str, Any]]:
-    """Return the JSON of each option; `factuals` are the columns of the applicants (`table_columns`)."""
+def _option_entries(
+    batch: "BatchRecord[PlanRecord]", factuals: dict[str, list[Any]], offered: dict[str, list[Any]]
+) -> list[dict[str, Any]]:
+    """Return the JSON of each option, from the columns of the applicants and of the options (`table_columns`)."""
     flags = batch.changed
     changes: list[list[dict[str, Any]]] = [[] for _ in batch.owner]
     features = {feature.name: feature for feature in batch.basis.schema.features}
     ranged = np.any(~np.isnan(batch.at_least), axis=1)
     efforts = batch.change_effort
     for k, name in enumerate(factuals):
-        rows = np.flatnonzero(flags[:, k])
-        cells = cells_of(batch.options.iloc[rows, k]) if len(rows) else []
-        for row, cell in zip(rows.tolist(), cells, strict=True):
+        for row in np.flatnonzero(flags[:, k]).tolist():
             before = factuals[name][batch.owner[row]]
             interval = batch.interval(row, k)
             ends = (None, None) if interval is None else [as_number(features.get(name), end) for end in interval]
@@ -236,7 +249,7 @@ def _option_entries(batch: "BatchRecord[PlanRecord]", factuals: dict[str, list[A
                 {
                     "column": name,
                     "from": before,
-                    "to": as_json(cell),
+                    "to": offered[name][row],
                     "effort": as_json(efforts[row, k]),
                     "at_least": ends[0],
                     "at_most": ends[1],

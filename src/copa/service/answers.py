@@ -113,11 +113,7 @@ class PlanAnswer(Answer):
 
 def entries_of(batch: "PlanBatch") -> list[Entry]:
     """Return the plans of a batch as files have them, each option with its whole row."""
-    entries = list(plan_entries(batch))
-    options = [option for entry in entries for option in entry["options"]]
-    for option, row in zip(options, row_entries(batch.options), strict=True):
-        option["row"] = row
-    return entries
+    return list(plan_entries(batch, whole_rows=True))
 
 
 def card_entries(batch: "PlanBatch") -> list[Entry]:
