@@ -15,18 +15,8 @@ from copa import FeatureSchema, LaterModels, RecoursePlanner
 from copa._core.words import rounded_up
 from copa.planner.bundle import load_bundle
 from copa.plans import PlanBatch
-from e2e.command_runs import FIT, copa, fit_bank, json_of, process, refused, write_bank
+from e2e.command_runs import FIT, copa, json_of, process, refused
 from unit.planner import loans
-
-
-@pytest.fixture(scope="module")
-def bank(tmp_path_factory):
-    return write_bank(tmp_path_factory.mktemp("bank"))
-
-
-@pytest.fixture(scope="module")
-def bundle(bank):
-    return fit_bank(bank)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 
 from copa.cli.messages import TerminatedError
 from copa.planner.runs import LOCK, locked_folder
-from e2e.command_runs import contents, copa, fit_bank, json_of, outputs, refused, stop_after, write_bank
+from e2e.command_runs import contents, copa, json_of, outputs, refused, stop_after
 from unit.planner import loans
 from waiting import wait_until
 
@@ -30,16 +30,6 @@ os.fsync = hit
 from copa.cli import main
 sys.exit(main())
 """
-
-
-@pytest.fixture(scope="module")
-def bank(tmp_path_factory):
-    return write_bank(tmp_path_factory.mktemp("bank"))
-
-
-@pytest.fixture(scope="module")
-def bundle(bank):
-    return fit_bank(bank)
 
 
 def begun(*arguments, **environment):

@@ -14,19 +14,9 @@ from sklearn.svm import SVC
 from copa import FeatureSchema
 from copa.cli import messages
 from copa.planner.bundle import load_bundle
-from e2e.command_runs import FIT, copa, fit_bank, misused, process, refused, write_bank
+from e2e.command_runs import FIT, copa, misused, process, refused
 from e2e.foreign_models import Spy, numbers_only
 from unit.planner import loans
-
-
-@pytest.fixture(scope="module")
-def bank(tmp_path_factory):
-    return write_bank(tmp_path_factory.mktemp("bank"))
-
-
-@pytest.fixture(scope="module")
-def bundle(bank):
-    return fit_bank(bank)
 
 
 def fit_refused(data, *more, code=1, out="b"):

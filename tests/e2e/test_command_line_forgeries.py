@@ -12,19 +12,9 @@ import skops.io
 from copa._core.formats import digest_of
 from copa.planner.bundle import load_bundle
 from copa.plans import PlanBatch
-from e2e.command_runs import FIT, copa, fit_bank, refused, write_bank
+from e2e.command_runs import FIT, copa, refused
 from e2e.foreign_models import Spy, numbers_only
 from forged_files import forge
-
-
-@pytest.fixture(scope="module")
-def bank(tmp_path_factory):
-    return write_bank(tmp_path_factory.mktemp("bank"))
-
-
-@pytest.fixture(scope="module")
-def bundle(bank):
-    return fit_bank(bank)
 
 
 @pytest.fixture(scope="module")

@@ -10,17 +10,7 @@ import pytest
 from copa import PlanBatch
 from copa._core.progress import Stage
 from copa.planner.bundle import load_bundle
-from e2e.command_runs import FIT, contents, copa, fit_bank, json_of, refused, write_bank
-
-
-@pytest.fixture(scope="module")
-def bank(tmp_path_factory):
-    return write_bank(tmp_path_factory.mktemp("bank"))
-
-
-@pytest.fixture(scope="module")
-def bundle(bank):
-    return fit_bank(bank)
+from e2e.command_runs import FIT, contents, copa, json_of, refused
 
 
 @pytest.fixture(scope="module")

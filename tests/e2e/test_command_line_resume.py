@@ -8,22 +8,12 @@ from contextlib import contextmanager
 import pandas as pd
 import pytest
 
-from e2e.command_runs import contents, copa, fit_bank, outputs, refused, stop_after, write_bank
+from e2e.command_runs import contents, copa, outputs, refused, stop_after
 from unit.planner import loans
 from waiting import wait_until
 
 SLOW_ROWS = 4000
 KILOBYTES = 1024.0  # in a megabyte; the system counts in the former
-
-
-@pytest.fixture(scope="module")
-def bank(tmp_path_factory):
-    return write_bank(tmp_path_factory.mktemp("bank"))
-
-
-@pytest.fixture(scope="module")
-def bundle(bank):
-    return fit_bank(bank)
 
 
 @pytest.mark.usefixtures("small_blocks")
