@@ -13,7 +13,7 @@ import copa
 from copa import Wishes
 from copa._core.words import rounded_down, rounded_up
 from copa.planner.bundle import Bundle
-from copa.plans.changes import range_words
+from copa.plans import Change
 from copa.plans.units import heading, value_text
 from copa.service import ServiceSettings, create_app
 from copa.service.settings import digest_of
@@ -119,7 +119,7 @@ def _card(schema, option):
 def _change(schema, change):
     name, before, least = change["column"], change["from"], change["at_least"]
     interval = None if least is None else (float(least), float(change["at_most"]))
-    words = range_words(interval)
+    words = Change(name, before, change["to"], interval=interval).range_text
     values = [value_text(schema, name, before), value_text(schema, name, change["to"])]
     return [heading(schema, name), " → ".join(values), *([words] if words else [])]
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from copa._core.html import render
 from copa._core.words import STATUSES, counted, rounded_down, rounded_up, visible
-from copa.data.tables.cells import as_text, cells_of
+from copa.data.tables.cells import as_text
 from copa.plans.changes import Change
 from copa.plans.frames import summary_table
 from copa.plans.wording import (
@@ -88,7 +88,7 @@ def plan_view(plan: "Plan") -> View:
 
 def plan_views(batch: "PlanBatch") -> Iterator[View]:
     """Yield the view of each plan of a batch."""
-    changes = _worded_changes(batch)
+    changes = [[_worded(change) for change in changes] for changes in batch.changes_of()]
     return (_view(plan, changes[plan.own_rows]) for plan in batch)
 
 
@@ -129,24 +129,13 @@ def cards_in_a_row(n_options: int) -> int:
     return min(max(n_options if n_options <= IN_A_ROW else -(-n_options // 2), 2), IN_A_ROW)
 
 
-def _worded_changes(batch: "PlanBatch") -> list[list[View]]:
-    """Return the changes of each option in words, in the order of the columns; read column by column, which is fast."""
-    flags, schema = batch.changed, batch.basis.schema
-    changes: list[list[View]] = [[] for _ in range(len(flags))]
-    for k in np.flatnonzero(flags.any(axis=0)).tolist():
-        name, rows = batch.options.columns[k], np.flatnonzero(flags[:, k])
-        feature = schema[name] if name in schema else None  # noqa: SIM401 - a schema has no get
-        before, after = cells_of(batch.applicants.iloc[batch.owner[rows], k]), cells_of(batch.options.iloc[rows, k])
-        known: dict[tuple[Any, ...], View] = {}
-        for row, old, new in zip(rows.tolist(), before, after, strict=True):
-            interval = batch.interval(row, k)
-            key = (f"{type(old)}{old!r}", f"{type(new)}{new!r}", interval)  # 1, 1.0 and True are equal, not the same
-            if key not in known:
-                it = Change(name, old, new, feature, interval)
-                texts = {"title": it.title, "before": it.before_text, "after": it.after_text, "range": it.range_text}
-                known[key] = texts
-            changes[row].append(known[key])
-    return changes
+def _worded(change: Change) -> View:
+    return {
+        "title": change.title,
+        "before": change.before_text,
+        "after": change.after_text,
+        "range": change.range_text,
+    }
 
 
 def _expected(plan: "Plan", j: int) -> str:

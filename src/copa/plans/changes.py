@@ -1,5 +1,6 @@
 """Changes of an option: cells of its row that differ from the applicant's."""
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -78,50 +79,45 @@ class Change(_Cells):
     @property
     def at_least(self) -> float | None:
         """Least value with which the option keeps its level, None where it is not known."""
-        return None if self.interval is None else as_number(self.feature, self.interval[0])
+        return None if self.interval is None else self._as_written(self.interval[0])
 
     @property
     def at_most(self) -> float | None:
         """Greatest value with which the option keeps its level, None where it is not known."""
-        return None if self.interval is None else as_number(self.feature, self.interval[1])
+        return None if self.interval is None else self._as_written(self.interval[1])
 
-    @property
+    @cached_property
     def range_text(self) -> str:
-        """The interval in words, "" where it is not known."""
-        return range_words(self.interval)
+        """Interval in words, with both ends: "between 5 and 8", "exactly 3"; "" where it is not known."""
+        if self.interval is None:
+            return ""
+        least, most = map(as_text, self.interval)
+        return f"exactly {least}" if least == most else f"between {least} and {most}"
 
-    @property
+    @cached_property
     def title(self) -> str:
         """Title of the column."""
         return visible(self.column if self.feature is None else self.feature.heading, lines=False)
 
-    @property
+    @cached_property
     def before_text(self) -> str:
         """Value today, in people's words."""
         return alone(self.worded(self.before))
 
-    @property
+    @cached_property
     def after_text(self) -> str:
         """New value, in people's words."""
         return alone(self.worded(self.after))
+
+    def _as_written(self, end: float) -> float:
+        """Return an end of the interval as the column writes it: whole in a column of whole numbers."""
+        is_whole = self.feature is not None and self.feature.kind == "integer" and end.is_integer()
+        return int(end) if is_whole else end
 
     def worded(self, value: Any) -> Any:
         """Return what people call a value of the column; the value itself where there are no words for it."""
         label = None if self.feature is None else self.feature.label_of(value)
         return value if label is None else label
-
-
-def as_number(feature: Feature | None, value: float) -> float:
-    """Return an end of an interval as its column writes it: whole in a column of whole numbers."""
-    return int(value) if feature is not None and feature.kind == "integer" and value.is_integer() else value
-
-
-def range_words(interval: Interval | None) -> str:
-    """Return an interval in words, with both ends: "between 5 and 8", "exactly 3"; "" for none."""
-    if interval is None:
-        return ""
-    least, most = map(as_text, interval)
-    return f"exactly {least}" if least == most else f"between {least} and {most}"
 
 
 def changed_cells(own: "pd.DataFrame", new: "pd.DataFrame", owner: Indices | None = None) -> Flags:

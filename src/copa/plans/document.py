@@ -15,7 +15,7 @@ from copa._core.threads import stop_if_interrupted
 from copa._core.words import STATUSES, shown
 from copa.data.tables.cells import as_json, as_text, cells_of
 from copa.exceptions import CopaError, DataError
-from copa.plans.changes import as_number
+from copa.plans.changes import Change
 from copa.plans.frames import option_numbers
 from copa.plans.wording import GUARANTEES_MEAN, assumption
 from copa.theory.bounds.certificate import Certificate, Verification
@@ -156,18 +156,14 @@ def plan_entries(
 ) -> Iterator[dict[str, Any]]:
     """Yield the JSON of each plan, the same in files and in answers of the service.
 
-    Parameters
-    ----------
-    batch : PlanBatch
-    certificates : bool
-        Whether to add the proofs.
-    whole_rows : bool
-        Whether to add the row of each option to its changes.
+    With `certificates` it has the proofs; with `whole_rows` each option has its row beside its changes.
     """
-    factuals, offered_rows = table_columns(batch.applicants), table_columns(batch.options)
-    options = _option_entries(batch, factuals, offered_rows)
-    for i, option in enumerate(options if whole_rows else ()):
-        option["row"] = {name: cells[i] for name, cells in offered_rows.items()}
+    factuals = table_columns(batch.applicants)
+    options = _option_entries(batch)
+    if whole_rows:
+        cells_by_name = table_columns(batch.options)
+        for i, option in enumerate(options):
+            option["row"] = {name: cells[i] for name, cells in cells_by_name.items()}
     ends = np.cumsum(batch.counts)
     for i, label in enumerate(batch.applicants.index):
         rows = slice(int(ends[i] - batch.counts[i]), int(ends[i]))
@@ -231,30 +227,11 @@ def _certificate(batch: "BatchRecord[PlanRecord]", i: int, rows: slice) -> dict[
     return {"points": batch.points[rows].tolist(), **numbers}
 
 
-def _option_entries(
-    batch: "BatchRecord[PlanRecord]", factuals: dict[str, list[Any]], offered: dict[str, list[Any]]
-) -> list[dict[str, Any]]:
-    """Return the JSON of each option, from the columns of the applicants and of the options (`table_columns`)."""
-    flags = batch.changed
-    changes: list[list[dict[str, Any]]] = [[] for _ in batch.owner]
-    features = {feature.name: feature for feature in batch.basis.schema.features}
+def _option_entries(batch: "BatchRecord[PlanRecord]") -> list[dict[str, Any]]:
+    """Return the JSON of each option."""
     ranged = np.any(~np.isnan(batch.at_least), axis=1)
-    efforts = batch.change_effort
-    for k, name in enumerate(factuals):
-        for row in np.flatnonzero(flags[:, k]).tolist():
-            before = factuals[name][batch.owner[row]]
-            interval = batch.interval(row, k)
-            ends = (None, None) if interval is None else [as_number(features.get(name), end) for end in interval]
-            changes[row].append(
-                {
-                    "column": name,
-                    "from": before,
-                    "to": offered[name][row],
-                    "effort": as_json(efforts[row, k]),
-                    "at_least": ends[0],
-                    "at_most": ends[1],
-                }
-            )
+    efforts = iter(batch.change_effort[batch.changed].tolist())  # in the order of the changes
+    changes = [[_change_entry(change, next(efforts)) for change in option] for option in batch.changes_of()]
     totals, weights = batch.effort.tolist(), batch.option_weights.tolist()
     numbers, guarantees = option_numbers(batch).tolist(), batch.option_lower.tolist()
     plausibility, rates = batch.plausibility.tolist(), batch.expected_rate.tolist()
@@ -272,6 +249,17 @@ def _option_entries(
         }
         for i in range(len(batch.owner))
     ]
+
+
+def _change_entry(change: Change, effort: float) -> dict[str, Any]:
+    return {
+        "column": str(change.column),
+        "from": as_json(change.before),
+        "to": as_json(change.after),
+        "effort": as_json(effort),
+        "at_least": change.at_least,
+        "at_most": change.at_most,
+    }
 
 
 def table_columns(table: "pd.DataFrame") -> dict[str, list[Any]]:

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.records import Positions, reduce_segments
-from copa.data.tables.cells import cells_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,22 +16,15 @@ def changes_table(batch: "BatchRecord[PlanRecord]") -> "pd.DataFrame":
     """Return a table with one row per changed cell, by applicant, option and column."""
     import pandas as pd
 
-    owners = batch.applicants.iloc[batch.owner]
-    flags = batch.changed
-    option, column = np.nonzero(flags)
-    before = np.empty(len(option), dtype=object)
-    after = np.empty(len(option), dtype=object)
-    for k in range(flags.shape[1]):
-        here, rows = np.flatnonzero(column == k), np.flatnonzero(flags[:, k])
-        for cells, table in ((before, owners), (after, batch.options)):
-            cells[here] = _objects(cells_of(table.iloc[rows, k]))
+    option, column = np.nonzero(batch.changed)
+    changes = [change for option_changes in batch.changes_of() for change in option_changes]
     return pd.DataFrame(
         {
             "applicant": labels(batch.applicants.index, batch.owner[option]),
             "option": option_numbers(batch)[option],
             "column": batch.options.columns.take(column),
-            "from": pd.Series(before, dtype=object),
-            "to": pd.Series(after, dtype=object),
+            "from": pd.Series([change.before for change in changes], dtype=object),
+            "to": pd.Series([change.after for change in changes], dtype=object),
             "effort": batch.change_effort[option, column],
             "guarantee": batch.option_lower[option],
             "accepted": batch.accepted[option],
@@ -96,10 +88,3 @@ def labels(index: "pd.Index[Any]", rows: Positions) -> "pd.Index[Any]":
     """Return the labels of some rows; tuples where a label has several parts."""
     flat = index.to_flat_index() if index.nlevels > 1 else index
     return flat.take(rows)
-
-
-def _objects(cells: list[Any]) -> Any:
-    """Return an array of objects, whatever the objects are."""
-    array = np.empty(len(cells), dtype=object)
-    array[:] = cells
-    return array

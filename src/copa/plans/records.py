@@ -170,16 +170,7 @@ class PlanRecord:
     @cached_property
     def _changes(self) -> list[list[Change]]:
         """Changes of each option, in the order of the columns."""
-        features = {feature.name: feature for feature in self.basis.schema.features}
-        flags = self.batch.changed[self.own_rows]
-        changes: list[list[Change]] = [[] for _ in range(self.n_options)]
-        for k in np.flatnonzero(flags.any(axis=0)).tolist():
-            column = self.options.columns[k]
-            before, after = cells_of(self.factual.iloc[:, k])[0], cells_of(self.options.iloc[:, k])
-            for j in np.flatnonzero(flags[:, k]).tolist():
-                interval = self.batch.interval(self.own_rows.start + j, k)
-                changes[j].append(Change(column, before, after[j], features.get(column), interval))
-        return changes
+        return self.batch.changes_of(self.own_rows)
 
     def position(self, option: Any) -> int:
         """Return the position of the option of a number, or say which numbers there are."""
@@ -335,6 +326,24 @@ class BatchRecord(Sequence[PlanT_co]):
         """Return the interval of a cell of the options, by its position; None where it is not known."""
         low = float(self.at_least[row, column])
         return None if math.isnan(low) else (low, float(self.at_most[row, column]))
+
+    def changes_of(self, rows: slice = slice(None)) -> list[list[Change]]:
+        """Return the changes of options, each in the order of the columns; changes of the same cells are one object."""
+        flags, schema, first = self.changed[rows], self.basis.schema, rows.indices(len(self.options))[0]
+        changes: list[list[Change]] = [[] for _ in range(len(flags))]
+        for k in np.flatnonzero(flags.any(axis=0)).tolist():
+            name, here = self.options.columns[k], first + np.flatnonzero(flags[:, k])
+            feature = schema[name] if name in schema else None  # noqa: SIM401 - a schema has no get
+            before = cells_of(self.applicants.iloc[self.owner[here], k])
+            after = cells_of(self.options.iloc[here, k])
+            known: dict[tuple[Any, ...], Change] = {}
+            for row, old, new in zip(here.tolist(), before, after, strict=True):
+                interval = self.interval(row, k)
+                key = (f"{type(old)}{old!r}", f"{type(new)}{new!r}", interval)  # 1 and True are equal, not the same
+                if key not in known:
+                    known[key] = Change(name, old, new, feature, interval)
+                changes[row - first].append(known[key])
+        return changes
 
     def __len__(self) -> int:
         return len(self.applicants)

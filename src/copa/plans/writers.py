@@ -12,9 +12,9 @@ from copa._core.files import whole_file
 from copa._core.words import listed
 from copa.data.tables.files import quoted_table
 from copa.exceptions import DataError
-from copa.plans.changes import range_words
+from copa.plans.changes import Change
 from copa.plans.document import DocumentWriter
-from copa.plans.frames import changes_table, option_numbers
+from copa.plans.frames import option_numbers
 from copa.plans.storage import PartsWriter
 
 if TYPE_CHECKING:
@@ -126,6 +126,8 @@ def written_table(batch: "PlanBatch") -> "pd.DataFrame":
     place = np.concatenate([np.arange(len(batch.owner)), np.full(len(none), -1)])[order]
     owner, option = owner[order], option[order]
     has = place >= 0
+    words: list[str | None] = ["; ".join(map(_change_words, changes)) for changes in batch.changes_of()]
+    words.append(None)  # at place -1
     table = pd.DataFrame(
         {
             "applicant": batch.applicants.index.take(owner),
@@ -139,7 +141,7 @@ def written_table(batch: "PlanBatch") -> "pd.DataFrame":
             "option_effort": _where(has, batch.effort, place),
             "option_accepted": pd.arrays.BooleanArray(np.append(batch.accepted, False)[place], ~has),
             "option_plausibility": _where(has, batch.plausibility, place),
-            "option_changes": pd.array(_change_words(batch, place), dtype="string"),
+            "option_changes": pd.array([words[k] for k in place.tolist()], dtype="string"),
         }
     )
     table.loc[~has, "option"] = pd.NA
@@ -159,20 +161,9 @@ def _where(has: Any, values: Any, place: Any) -> Any:
     return np.where(has, padded[place], np.nan)
 
 
-def _change_words(batch: "PlanBatch", place: Any) -> list[str | None]:
-    frame = changes_table(batch)
-    words: dict[int, list[str]] = {}
-    written: dict[tuple[Any, ...], str] = {}  # by the change, with the types of its cells: 1 and True are equal
-    changes = zip(*(frame[name].tolist() for name in ("column", "from", "to", "at_least", "at_most")), strict=True)
-    for row, change in zip(np.nonzero(batch.changed)[0].tolist(), changes, strict=True):
-        key = (*change, type(change[1]), type(change[2]))
-        if key not in written:
-            column, before, after, least, most = change
-            interval = None if np.isnan(least) else (least, most)
-            also = range_words(interval)
-            written[key] = f"{column}: {before} -> {after}{f' ({also})' if also else ''}"
-        words.setdefault(row, []).append(written[key])
-    return [None if k < 0 else "; ".join(words.get(int(k), [])) for k in place]
+def _change_words(change: Change) -> str:
+    also = f" ({change.range_text})" if change.range_text else ""
+    return f"{change.column}: {change.before} -> {change.after}{also}"
 
 
 def require_free_names(columns: Sequence[Any]) -> None:
