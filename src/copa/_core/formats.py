@@ -148,8 +148,8 @@ class Format:
             That of the file which this one is inside of.
         """
         names = (re.escape(self.content), self.members, None if self.arrays is None else re.escape(ARRAYS))
-        known = "|".join(name for name in names if name is not None)
-        with self.errors_named(path), ArchiveReader(source, known, budget) as reader:
+        readable = "|".join(name for name in names if name is not None)
+        with self.errors_named(path), ArchiveReader(source, readable, budget) as reader:
             content = reader.read_json(self.content)
             self._require_readable(content)
             arrays = {} if self.arrays is None else reader.read_arrays(ARRAYS, self.arrays)

@@ -235,12 +235,12 @@ def stage(what: str, total: int | None = None, unit: str = "") -> Iterator[Advan
     if around is not None:
         yield around.advance
         return
-    own = Stage(what, total, unit, display.clock)
-    display.begin(own)
+    new = Stage(what, total, unit, display.clock)
+    display.begin(new)
     try:
-        yield own.advance
+        yield new.advance
     finally:
-        display.stages.remove(own)
+        display.stages.remove(new)
 
 
 def counting(items: Iterable[Item], what: str, total: int | None, unit: str = "") -> Iterator[Item]:

@@ -120,8 +120,8 @@ class Model(ABC):
         unknown = ~np.isin(labels, self.classes)
         if unknown.any():
             row = int(np.argmax(unknown))
-            known = " and ".join(repr(label) for label in self.classes.tolist())
-            raise InvalidInputError(f"y must hold the model's labels, {known}, got {shown(labels[row])} in row {row}")
+            classes = " and ".join(repr(label) for label in self.classes.tolist())
+            raise InvalidInputError(f"y must hold the model's labels, {classes}, got {shown(labels[row])} in row {row}")
         return labels
 
 

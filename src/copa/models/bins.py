@@ -81,8 +81,8 @@ def find_bins(
     dict of str to Bins
         Columns along which the encoded row stays the same but for jumps.
     """
-    known = np.unique([number for part in transformers for number in _stated_edges(part)])
-    followed = [_Column(name, _first_values(values, known)) for name, values in columns]
+    stated = np.unique([number for part in transformers for number in _stated_edges(part)])
+    followed = [_Column(name, _first_values(values, stated)) for name, values in columns]
     try:
         _query(encode, bases, followed, [column.values for column in followed])
         for _ in range(HALVINGS):

@@ -93,10 +93,10 @@ class BlackBox(Model):
         if n_rows == 0:
             return np.zeros(0)
         self.calls.count(n_rows)
-        found = self._direct.probabilities(table)
-        if found is None:
-            found = np.asarray(self.estimator.predict_proba(self.as_input(table.frame)), dtype=np.float64)
-        chance = found[:, self.position]
+        probabilities = self._direct.probabilities(table)
+        if probabilities is None:
+            probabilities = np.asarray(self.estimator.predict_proba(self.as_input(table.frame)), dtype=np.float64)
+        chance = probabilities[:, self.position]
         cut = 0.5 if self.threshold is None else self.threshold
         scores = log_odds(chance, self.sharpest) - float(np.log(cut / (1.0 - cut)))
         if self.threshold is None and self.position == 1:
@@ -137,8 +137,8 @@ def _typical_places(column: "pd.Series[Any]") -> Any:
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
     if is_numeric_dtype(column.dtype) and not is_bool_dtype(column.dtype):
-        known = np.flatnonzero(column.notna())
-        order = known[np.argsort(column.iloc[known].to_numpy(), kind="stable")]
+        present = np.flatnonzero(column.notna())
+        order = present[np.argsort(column.iloc[present].to_numpy(), kind="stable")]
         return order[np.rint(SHARES * (len(order) - 1)).astype(int)] if len(order) else np.arange(1)
     try:
         codes = column.array.factorize()[0]
@@ -191,8 +191,8 @@ class LocalFit:
 
     def scores(self, rows: Array) -> Array:
         """Scores of rows (M, D) by the surrogates, (K, M)."""
-        found: Array = self.weights @ rows.T
-        return found
+        scores: Array = self.weights @ rows.T
+        return scores
 
 
 def fit_locally(rows: Array, scores: Array, nearness: Array) -> LocalFit:

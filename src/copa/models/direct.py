@@ -68,10 +68,10 @@ class _OneHot:
     ignores_unknown: bool
 
     def encode(self, table: ReadTable) -> Array | None:
-        found = table.block(plain_entries, self.names)
-        if found is None:
+        entries = table.block(plain_entries, self.names)
+        if entries is None:
             return None
-        positions, cells = found
+        positions, cells = entries
         columns = np.array([self.places[k].get(entry, UNKNOWN) for k, entry in cells], dtype=np.int64)[positions]
         if not self.ignores_unknown and (columns == UNKNOWN).any():
             return None

@@ -81,16 +81,16 @@ class Fingerprint:
 
     def is_current(self) -> bool:
         """Return whether the model is the same as when this was taken."""
-        known = self.model
+        then = self.model
         try:
-            model = type(known).read(self.given, known.columns, threshold=known.threshold, favourable=known.favourable)
+            model = type(then).read(self.given, then.columns, threshold=then.threshold, favourable=then.favourable)
             digest = _digest(model)
             if digest is not None and digest == self.digest:
                 return True
             values = _values(model, self.rows)
         except Exception:  # noqa: BLE001 - a model that was fitted to other columns or labels raises what it likes
             return False
-        scale = CHANGED[isinstance(known, LinearModel)]
+        scale = CHANGED[isinstance(then, LinearModel)]
         same = values.shape == self.values.shape and np.allclose(values, self.values, rtol=scale, atol=scale)
         if same:
             self.digest = digest  # which is compared faster

@@ -57,8 +57,8 @@ def at_chosen_penalty(classifier: Any) -> Any:
 
     if not isinstance(classifier, LogisticRegressionCV) or not hasattr(classifier, "C_"):
         return classifier
-    known = LogisticRegression().get_params()
-    settings = {name: value for name, value in classifier.get_params(deep=False).items() if name in known}
+    plain_settings = LogisticRegression().get_params()
+    settings = {name: value for name, value in classifier.get_params(deep=False).items() if name in plain_settings}
     settings["C"] = float(np.ravel(classifier.C_)[0])
     chosen: Any = getattr(classifier, "l1_ratio_", None)
     ratio = np.ravel(chosen)[0]  # None or 0 where the penalty has no such part

@@ -151,9 +151,9 @@ def unpack_trees(arrays: dict[str, Any], node_type: Any) -> dict[int, Any]:
     states = {}
     for j, place in enumerate(arrays["trees/place"].tolist()):
         values = arrays["trees/values"][value_ends[j] - shapes[j].prod() : value_ends[j]].reshape(shapes[j])
-        own = nodes[ends[j] - counts[j] : ends[j]].copy()
+        own_nodes = nodes[ends[j] - counts[j] : ends[j]].copy()
         depth = int(arrays["trees/depth"][j])
-        states[place] = {"max_depth": depth, "node_count": counts[j], "nodes": own, "values": values.copy()}
+        states[place] = {"max_depth": depth, "node_count": counts[j], "nodes": own_nodes, "values": values.copy()}
     return states
 
 

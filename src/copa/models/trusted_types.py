@@ -60,8 +60,8 @@ def _width(model: Any) -> int:
 
 def _n_classes(model: Any) -> int:
     classes = vars(model).get("classes_")
-    known = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 1
-    _require(known, f"its {type(model).__name__} does not say what classes there are")
+    sound = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 1
+    _require(sound, f"its {type(model).__name__} does not say what classes there are")
     return len(classes)
 
 
@@ -76,8 +76,8 @@ def _require_tree(model: Any) -> None:
 
 def _require_histogram_tree(predictor: Any, width: int) -> None:
     nodes = vars(predictor).get("nodes")
-    known = type_name(predictor) == HISTOGRAM_TREE and type(nodes) is np.ndarray and nodes.ndim == 1 and len(nodes)
-    _require(known, "one of its decision trees has no nodes")
+    sound = type_name(predictor) == HISTOGRAM_TREE and type(nodes) is np.ndarray and nodes.ndim == 1 and len(nodes)
+    _require(sound, "one of its decision trees has no nodes")
     leaf = nodes["is_leaf"].astype(bool)
     left, right = (nodes[side].astype(np.int64) for side in ("left", "right"))
     by_category = nodes["is_categorical"].astype(bool) & ~leaf
@@ -120,9 +120,9 @@ def _require_gradient_boosting(model: Any) -> None:
             f"the trees of its {type(model).__name__} take other columns than it does, or give more than one number",
         )
     loss = vars(model).get("_loss")
-    known = type_name(loss) in (TWO_CLASS_LOSSES if n_columns == 1 else (MANY_CLASS_LOSS,))
-    known = known and type_name(vars(loss).get("link")) in LINKS
-    _require(known, f"the loss of its {type(model).__name__} is not that of its classes")
+    fitting = type_name(loss) in (TWO_CLASS_LOSSES if n_columns == 1 else (MANY_CLASS_LOSS,))
+    fitting = fitting and type_name(vars(loss).get("link")) in LINKS
+    _require(fitting, f"the loss of its {type(model).__name__} is not that of its classes")
     _require_first_scores(model, n_classes)
 
 
@@ -162,8 +162,8 @@ def _require_support_vectors(model: Any) -> None:
     """Check what libsvm is given: it takes all sizes from the numbers of classes and of support vectors."""
     state, width, n_classes = vars(model), _width(model), _n_classes(model)
     kind = type(model).__name__
-    known = state.get("kernel") in KERNELS and state.get("_sparse") is False
-    _require(known, f"the kernel of its {kind} is not loaded")
+    readable = state.get("kernel") in KERNELS and state.get("_sparse") is False
+    _require(readable, f"the kernel of its {kind} is not loaded")
     counts = _require_array(model, "_n_support", np.int32, (n_classes,))
     n_vectors = int(counts.sum(dtype=np.int64))
     _require((counts >= 0).all() and n_vectors > 0, f"_n_support of its {kind} has counts below 0, or only zeros")
@@ -206,8 +206,8 @@ def _grouped(state: dict[str, Any], i: int, n_values: int) -> Any:
     if places is None:
         _require(state["_infrequent_indices"][i] is None, "its OneHotEncoder groups categories that have no group")
         return np.arange(n_values)
-    known = type(places) is np.ndarray and places.shape == (n_values,) and places.dtype.kind == "i"
-    _require(known, "its OneHotEncoder does not group each of its categories")
+    sound = type(places) is np.ndarray and places.shape == (n_values,) and places.dtype.kind == "i"
+    _require(sound, "its OneHotEncoder does not group each of its categories")
     # A dropped category that is None leaves everything in place, also what scikit-learn compares with the number of
     # categories: no place is beyond it.
     _require((places < n_values).all(), "its OneHotEncoder groups categories beyond their number")

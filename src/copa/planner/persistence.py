@@ -115,8 +115,9 @@ def pack_planner(
         **part.content,
     }
     arrays, members = dict(part.arrays), dict(part.members)
-    known = strategy.space.plausibility if planner.plausibility > 0.0 else None
-    arrays |= {} if known is None else {f"{PLAUSIBILITY}{name}": array for name, array in known.pack().items()}
+    plausibility = strategy.space.plausibility if planner.plausibility > 0.0 else None
+    if plausibility is not None:
+        arrays |= {f"{PLAUSIBILITY}{name}": array for name, array in plausibility.pack().items()}
     if strategy.past is not None:
         content[PAST] = strategy.past.to_json()
     if strategy.accepted_row is not None:
@@ -154,15 +155,15 @@ def unpack_planner(planner_class: Any, raw: bytes, path: str | Path, model: Any 
             raise OtherModelError(
                 f"the planner in {path} was fitted with another model: {error}. Fit a new planner for this model"
             ) from error
-        known = _stored_plausibility(schema, archive)
-        if known is None:  # then there is nothing to judge by
+        plausibility = _stored_plausibility(schema, archive)
+        if plausibility is None:  # then there is nothing to judge by
             settings["plausibility"] = 0.0
         past = Past.from_json(content[PAST]) if PAST in content else None
         settings["objective"] = None if settings["objective"] is None else PaperObjective(**settings["objective"])
         settings["later_models"] = _stored_later_models(settings["later_models"], strategy, past)
         planner = planner_class(model, schema=schema, **settings)
         typical = _stored_accepted_row(strategy.model.columns, archive)
-        space = replace(strategy.space, plausibility=known)
+        space = replace(strategy.space, plausibility=plausibility)
         planner.strategy_ = replace(strategy, space=space, accepted_row=typical, past=past)
         planner.template_ = template_of(content["kinds"])
         return StoredPlanner(planner, content["facts"], content["made_with"])

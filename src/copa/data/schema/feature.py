@@ -260,10 +260,10 @@ class Feature:
         """Return what people call a value, in whatever type it comes; None where that is the value itself."""
         if not self.labels:
             return None
-        known = self.values or tuple(self.labels)
+        values = self.values or tuple(self.labels)
         index = self.index if self.is_categorical else self._labelled
         position = index.position(value)
-        return self.labels.get(known[position]) if position >= 0 else None
+        return self.labels.get(values[position]) if position >= 0 else None
 
     @cached_property
     def _labelled(self) -> ValueIndex:

@@ -83,9 +83,9 @@ def _plain_column(column: "pd.Series[Any]", where: str) -> "pd.Series[Any]":
     from pandas.api.types import is_complex_dtype, is_numeric_dtype, is_object_dtype, is_string_dtype
 
     is_object, is_category = is_object_dtype(column.dtype), str(column.dtype) == "category"
-    known = is_numeric_dtype(column.dtype) or is_string_dtype(column.dtype) or is_category
+    is_plain = is_numeric_dtype(column.dtype) or is_string_dtype(column.dtype) or is_category
     dates = (is_object or is_category) and holds_dates(column)
-    if dates or not known or is_complex_dtype(column.dtype):
+    if dates or not is_plain or is_complex_dtype(column.dtype):
         what = "dates or durations" if dates else f"values of type {column.dtype}"
         raise InvalidInputError(
             f"{where} {what} are neither numbers nor choices; turn them into numbers (days, for instance), or leave "

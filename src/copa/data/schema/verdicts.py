@@ -179,8 +179,8 @@ def _outside(feature: Feature, numbers: Array, dtype: Any) -> Flags:
         -np.inf if feature.lower is None else feature.lower,
         np.inf if feature.upper is None else feature.upper,
     )
-    own = numbers.astype(precision)
-    flags: Flags = np.logical_or(own < precision(lower), own > precision(upper))
+    rounded = numbers.astype(precision)
+    flags: Flags = np.logical_or(rounded < precision(lower), rounded > precision(upper))
     return flags
 
 

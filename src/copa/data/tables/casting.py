@@ -254,11 +254,11 @@ def _cast_text(column: "pd.Series[Any]") -> "pd.Series[Any]":
 
 
 def _cast_choices(column: "pd.Series[Any]", dtype: Any) -> "pd.Series[Any]":
-    known = {text_of(choice) or str(choice): choice for choice in dtype.categories}
+    by_text = {text_of(choice) or str(choice): choice for choice in dtype.categories}
 
     def choice(value: Any) -> Any:
         spellings = (text_of(value), text_of(_number_of(value)), str(value))
-        return next((known[text] for text in spellings if text in known), value)
+        return next((by_text[text] for text in spellings if text in by_text), value)
 
     values = _mapped(column, choice)
     held = values.isin(dtype.categories) | values.isna()

@@ -513,6 +513,6 @@ def _mapped_text(column: "pd.Series[Any]", change: Callable[[Any], Any]) -> "pd.
         return entries.map(change)
     positions, distinct = pd.factorize(entries.to_numpy())
     changed = entries.to_numpy(copy=True)
-    there = positions >= 0
-    changed[there] = np.array([*map(change, distinct), None], dtype=object)[positions[there]]
+    present = positions >= 0
+    changed[present] = np.array([*map(change, distinct), None], dtype=object)[positions[present]]
     return pd.Series(changed, index=entries.index, dtype=object)

@@ -78,15 +78,15 @@ def stopped_early(estimator: Any) -> dict[str, Any]:
     while isinstance(last, Pipeline):
         name, last = last.steps[-1]
         prefix += f"{name}__"
-    known = last.get_params() if hasattr(last, "get_params") else {}
+    parameters = last.get_params() if hasattr(last, "get_params") else {}
     if hasattr(last, "best_iteration_"):  # LightGBM counts trees from 1, and has 0 where nothing stopped it
         n_trees = int(last.best_iteration_ or 0)
-    elif known.get("early_stopping_rounds") and hasattr(last, "best_iteration"):  # XGBoost counts them from 0
+    elif parameters.get("early_stopping_rounds") and hasattr(last, "best_iteration"):  # XGBoost counts them from 0
         n_trees = int(last.best_iteration) + 1
     else:
         return {}
-    settings: dict[str, Any] = {"n_estimators": n_trees} if n_trees > 0 and "n_estimators" in known else {}
-    if "early_stopping_rounds" in known:
+    settings: dict[str, Any] = {"n_estimators": n_trees} if n_trees > 0 and "n_estimators" in parameters else {}
+    if "early_stopping_rounds" in parameters:
         settings["early_stopping_rounds"] = None
     return {f"{prefix}{name}": value for name, value in settings.items()}
 

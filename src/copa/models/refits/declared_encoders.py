@@ -103,13 +103,13 @@ class DeclaredEncoder:
         encoded : ndarray of shape (n, D)
             The same rows as `model.encode` has them.
         """
-        found = cls(encoded[:, 1:])
+        encoder = cls(encoded[:, 1:])
         lines: list[Line] | None = [Line(X[name]) for name in model.columns]
         for step in model.transformers:
-            lines = None if lines is None else found._through(step, lines)
-        if lines is None or len(lines) != found.encoded.shape[1]:
+            lines = None if lines is None else encoder._through(step, lines)
+        if lines is None or len(lines) != encoder.encoded.shape[1]:
             return None
-        return replace(found, lines=lines)
+        return replace(encoder, lines=lines)
 
     @property
     def filled(self) -> list[int]:

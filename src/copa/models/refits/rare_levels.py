@@ -244,21 +244,21 @@ class _LevelRows:
 
     def own_directions(self, code: int) -> tuple[Array, Array]:
         """Parts of rows with a level that those with well-known ones lack, (B, D), and their squared lengths, (B,)."""
-        known = self._known(code)
-        bases = _spread_out(known)
+        well_known = self._known(code)
+        bases = _spread_out(well_known)
         if len(bases) == 0:
             return np.zeros((0, self.encoded.shape[1])), np.zeros(0)
         rows = self._with_level(bases, code)
-        own = own_direction(rows, self.encoded[known])
+        outside = own_direction(rows, self.encoded[well_known])
         moved = ((rows - self.encoded[bases]) ** 2).sum(axis=1)
-        sizes = (own**2).sum(axis=1)
+        sizes = (outside**2).sum(axis=1)
         open_ = sizes > NEGLIGIBLE * moved
-        return own[open_], np.maximum(sizes, 0.5 * moved)[open_]
+        return outside[open_], np.maximum(sizes, 0.5 * moved)[open_]
 
     def _known(self, code: int) -> npt.NDArray[np.bool_]:
         """Rows with well-known levels, (n,); where there are none, with another level than this one."""
-        known: npt.NDArray[np.bool_] = (self.codes >= 0) & ~np.isin(self.codes, self.few)
-        return known if known.any() else (self.codes >= 0) & (self.codes != code)
+        well_known: npt.NDArray[np.bool_] = (self.codes >= 0) & ~np.isin(self.codes, self.few)
+        return well_known if well_known.any() else (self.codes >= 0) & (self.codes != code)
 
     def _with_level(self, positions: npt.NDArray[np.intp], code: int) -> Array:
         """Encode some rows with another level in this column."""

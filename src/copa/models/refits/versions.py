@@ -60,14 +60,14 @@ def version_scores(versions: Sequence[Any], rows: "pd.DataFrame", like: Model) -
     for number, version in enumerate(versions, 1):
         model = read_version(version, number, rows.columns, like)
         try:
-            found = scores_of(model, rows)
+            of_version = scores_of(model, rows)
         except (ValueError, TypeError) as error:
             raise InvalidInputError(
                 f"version {number} of the model refuses reference rows: {error}; make its pipeline more tolerant "
                 "(handle_unknown='ignore'), or leave it out of the history"
             ) from error
-        require_finite(found, f"the scores of version {number} of the model")
-        scores[number - 1] = found
+        require_finite(of_version, f"the scores of version {number} of the model")
+        scores[number - 1] = of_version
     return scores
 
 
