@@ -37,7 +37,7 @@ def plain_entries(table: ReadTable, names: tuple[str, ...]) -> tuple[Indices, li
     cells = [(k, entry) for k, (_, distinct) in enumerate(columns) for entry in distinct]
     if not all(issubclass(kind, (str, int, np.integer)) for kind in {type(entry) for _, entry in cells}):
         return None
-    first = np.cumsum([0, *(len(distinct) for _, distinct in columns)])
+    first = np.cumsum([0, *[len(distinct) for _, distinct in columns]])
     positions = np.stack([own for own, _ in columns], axis=1)
     return None if (positions < 0).any() else (positions + first[:-1], cells)
 

@@ -211,7 +211,8 @@ def _exactly(numbers: Array, dtype: Any) -> "pd.Series[Any] | None":
 
     try:
         with np.errstate(invalid="ignore", over="ignore"):
-            column = pd.Series(numbers).astype(dtype)
+            plain = isinstance(dtype, np.dtype) and dtype.kind in "biuf"  # NumPy casts in a tenth of the time
+            column = pd.Series(numbers.astype(dtype)) if plain else pd.Series(numbers).astype(dtype)
     except (TypeError, ValueError):  # pandas' own types refuse to change a number
         return None
     return column if np.array_equal(column.to_numpy(dtype=np.float64), numbers) else None

@@ -199,7 +199,7 @@ def _with_rows(strategy: Strategy, given: ReadablePlans, flags: Flags, rows: "pd
     """Return the plans with other rows in place of the options flagged."""
     if flags.all():
         return given.with_options(rows)
-    options = make_room(strategy.space, given.rows.frame)
+    options = make_room(strategy.space, given.rows).frame
     columns = {name: overwritten(options[name], flags, rows[name]) for name in options.columns}
     return given.with_options(with_columns(options, columns))
 

@@ -68,10 +68,10 @@ def _with_plain_columns(table: "pd.DataFrame", what: str, names: tuple[str, ...]
     return with_columns(table, singles) if singles else table
 
 
-def _of_names(kinds: Iterable[tuple[Any, Any]], names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+def _of_names(kinds: Iterable[tuple[Any, Any]], names: tuple[str, ...]) -> list[tuple[str, Any]]:
     """The types of the named columns, in the order of the names."""
     by_name = dict(kinds)
-    return ((name, by_name[name]) for name in names)
+    return [(name, by_name[name]) for name in names]
 
 
 class ReadColumn:
@@ -314,7 +314,7 @@ class _OtherColumns(ReadTable):
         return ReadColumn(self._new[name]) if name in self._new else self._whole[name]
 
     def _derived_block(self, read: Read, names: tuple[str, ...]) -> Any:
-        return None if any(name in self._new for name in names) else self._whole.known_block(read, names)
+        return self._whole.known_block(read, names) if self._new.keys().isdisjoint(names) else None
 
 
 def column_codes(feature: Feature, column: "pd.Series[Any]") -> Codes:

@@ -8,7 +8,6 @@ import numpy.typing as npt
 from copa._core.arrays import Array, Indices
 from copa.data.schema.columns import ReadTable
 from copa.data.tables.cells import multiples
-from copa.data.tables.frames import with_columns
 from copa.models.spelling import spell_levels, spell_numbers, with_room
 from copa.planner.search._kernels.arguments import Regions
 from copa.planner.search.problem import ActionSpace, Linearisation, as_levels
@@ -78,18 +77,18 @@ def written_numbers(step: float | None, values: Array) -> Array:
     return values if step is None else multiples(np.rint(values / step), step)
 
 
-def make_room(space: ActionSpace, table: "pd.DataFrame") -> "pd.DataFrame":
+def make_room(space: ActionSpace, table: ReadTable) -> ReadTable:
     """The table with room in its categories for whatever options may move to; an error where that cannot be made."""
     import pandas as pd
 
-    if not any(isinstance(dtype, pd.CategoricalDtype) for dtype in table.dtypes.array):
-        return table
+    opened: dict[str, pd.Series[Any]] = {}
     for feature in space.columns:
         column = table[feature.name]
-        roomy = with_room(feature, column)
-        if roomy is not column:
-            table = with_columns(table, {feature.name: roomy})
-    return table
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            roomy = with_room(feature, column.series)
+            if roomy is not column.series:
+                opened[feature.name] = roomy
+    return table.replaced(opened) if opened else table
 
 
 def overwritten(column: "pd.Series[Any]", flags: npt.NDArray[np.bool_], entries: "pd.Series[Any]") -> Any:

@@ -175,9 +175,7 @@ class Strategy(ABC):
         encoded : ndarray, optional
             What `encode` says of them.
         """
-        table = ReadTable.of(rows, self.schema.names)
-        roomy = make_room(self.space, table.frame)
-        table = table if roomy is table.frame else ReadTable(roomy)
+        table = make_room(self.space, ReadTable.of(rows, self.schema.names))
         regions = read_regions(self.space, table)
         return Applicants(table, table, regions, self.start(table, encoded), self.space.slack(table))
 

@@ -288,7 +288,7 @@ def _good_rows(space: ActionSpace, X: "pd.DataFrame") -> ReadTable:
     """A few rows of the data that the schema finds good, spread over the table, with room for all levels."""
     few = X.iloc[np.linspace(0, len(X) - 1, min(N_PROBED, len(X))).astype(int)]
     good = few.iloc[np.flatnonzero([not message for message in space.schema.check(few)])]
-    return ReadTable(make_room(space, good))
+    return make_room(space, ReadTable(good))
 
 
 def probes(space: ActionSpace, X: "pd.DataFrame") -> ReadTable:

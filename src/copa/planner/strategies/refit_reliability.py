@@ -65,7 +65,7 @@ def measure_reliability(
     declined = declined_rows(space.schema, model, X, N_APPLICANTS)
     if len(declined) == 0:
         return LEAST  # nothing is known of what a choice is worth
-    people, sides = ReadTable(make_room(space, X.iloc[declined])), n_sides(len(searching))
+    people, sides = make_room(space, ReadTable(X.iloc[declined])), n_sides(len(searching))
     regions = read_regions(space, people)
     owner = np.repeat(np.arange(len(people)), N_ROWS)
     rows = rows_around(space, regions, regions.own, Draws.make(N_ROWS, space, seed))
