@@ -236,7 +236,7 @@ def _read_task(  # noqa: PLR0913, PLR0917 - the arguments of `keep`
     outstanding = Outstanding(promises, read_day(as_of), model_version)
     blocks = [block.rows for block in outstanding if len(block)]
     outstanding.require_any()
-    table, named = _read_table(X, list(blocks[0].columns))
+    table, named = _read_table(X, "X", list(blocks[0].columns), "the promised rows"), is_table(X)
     labels = labels_of_rows(y, len(table))
     classes = _read_classes(estimator, labels)
     for block in blocks:
@@ -284,19 +284,19 @@ def _read_threshold(given: Any, outstanding: Outstanding, estimator: Any) -> flo
     return read_threshold(stated[0], probability=probability) if stated else None
 
 
-def _read_table(X: Any, promised: list[Any]) -> tuple["pd.DataFrame", bool]:
-    """Return training rows as a table, and whether they came as one; an array has the columns of the promised rows."""
+def _read_table(rows: Any, name: str, columns: list[Any], whose: str) -> "pd.DataFrame":
+    """Return rows as a table; those of an array are named as the columns given."""
     import pandas as pd
 
-    if is_table(X):
-        return as_pandas(X), True
-    array = np.asarray(X)
-    if array.ndim != 2 or array.shape[1] != len(promised):
+    if is_table(rows):
+        return as_pandas(rows, name)
+    array = np.asarray(rows)
+    if array.ndim != 2 or array.shape[1] != len(columns):
         raise InvalidInputError(
-            f"X must be a DataFrame, or an array with the {len(promised)} columns of the promised rows, got shape "
+            f"{name} must be a DataFrame, or an array with the {len(columns)} columns of {whose}, got shape "
             f"{array.shape}"
         )
-    return pd.DataFrame(array, columns=promised), False
+    return pd.DataFrame(array, columns=columns)
 
 
 def _rows_like(rows: "pd.DataFrame", table: "pd.DataFrame", who: str = "the promised rows lack") -> "pd.DataFrame":
@@ -345,22 +345,11 @@ def _read_weights(sample_weight: Any, n_rows: int) -> Array | None:
 
 def _read_held_out(held_out: Any, task: _Task) -> tuple["pd.DataFrame", npt.NDArray[Any]]:
     """Read the rows that both models are measured on, and their labels."""
-    import pandas as pd
-
     try:
         X, y = held_out
     except (TypeError, ValueError):
         raise InvalidInputError(f"held_out must be a pair of X and y, got {shown(held_out)}") from None
-    if is_table(X):
-        table = as_pandas(X, "held_out")
-    else:
-        array = np.asarray(X)
-        if array.ndim != 2 or array.shape[1] != task.table.shape[1]:
-            raise InvalidInputError(
-                f"held_out must have the {task.table.shape[1]} columns of X, got shape {array.shape}"
-            )
-        table = pd.DataFrame(array, columns=task.table.columns)
-    rows = _rows_like(table, task.table, "held_out lacks")
+    rows = _rows_like(_read_table(X, "held_out", list(task.table.columns), "X"), task.table, "held_out lacks")
     labels = labels_of_rows(y, len(rows))
     classes = np.unique(task.labels).tolist()
     foreign = [label for label in dict.fromkeys(labels.tolist()) if label not in classes]

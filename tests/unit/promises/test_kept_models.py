@@ -376,7 +376,11 @@ def test_what_scikit_learn_refuses_is_one_line(bank_rows):
         ((pipeline(), missing, y, promised), {}, "cannot be fitted to X and y"),
         ((pipeline(Ridge()), X, y, promised), {}, "must be a classifier"),
         ((pipeline(), X, y, promised), {"sample_weight": np.zeros(len(X))}, "sample_weight must"),
-        ((pipeline(), X, y, promised), {"held_out": (X.to_numpy()[:, :3], y)}, "held_out must have the 6 columns"),
+        (
+            (pipeline(), X, y, promised),
+            {"held_out": (X.to_numpy()[:, :3], y)},
+            "held_out must be .* with the 6 columns of X",
+        ),
         ((pipeline(), X, y, promised), {"held_out": (X, np.where(y, "yes", "no"))}, "held_out must hold labels of y"),
     ):
         with pytest.raises(InvalidInputError, match=words) as error:
