@@ -128,7 +128,7 @@ def backtest_figure(backtest: Backtest) -> Any:
 
 
 def versions_figure(backtest: Backtest) -> figures.Figure:
-    """Share of the promises that each later version accepts, a line for each horizon."""
+    """Draw the share of the promises that each later version accepts, a line for each horizon."""
     place = {name: k for k, name in enumerate(backtest.versions)}
     said = backtest.transitions.sort_values("later", key=lambda names: names.map(place), kind="stable")
     names = said["later"].unique().tolist()
@@ -159,7 +159,7 @@ def versions_figure(backtest: Backtest) -> figures.Figure:
 
 
 def horizons_figure(backtest: Backtest) -> figures.Figure:
-    """Promised, accepted on average and at least, and inside the ambiguity set, by horizon."""
+    """Draw the shares accepted on average and at least, and inside the ambiguity set, by horizon."""
     lines = (
         ("accepted", "accepted on average", figures.BLUE, "solid"),
         ("lowest", "accepted by the strictest version", figures.GREEN, "dash"),

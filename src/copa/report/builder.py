@@ -42,7 +42,7 @@ MOST_CORRECTIONS = 50  # corrected plans that are listed one by one
 
 
 class KeptPlans:
-    """The plans that a report shows one by one, picked from batches as they pass by.
+    """Plans that a report shows one by one, picked from batches as they pass by.
 
     Where there is no room for all, those stay that come first in the list: by status, then as given.
 
@@ -57,7 +57,7 @@ class KeptPlans:
         self._parts: list[PlanBatch] = []
 
     def add(self, batch: PlanBatch) -> None:
-        """Take the applicants in that there may be room for."""
+        """Take in the applicants that there may be room for."""
         first = np.sort(list_order(batch.status)[: self.most])
         if len(first) or not self._parts:
             self._parts.append(batch.select(first))
@@ -65,11 +65,11 @@ class KeptPlans:
             self._parts = [self.in_order()]
 
     def first(self) -> PlanBatch | None:
-        """Some plans that were added, None before; all are made alike."""
+        """Return some plans that were added, None before; all are made alike."""
         return self._parts[0] if self._parts else None
 
     def in_order(self) -> PlanBatch:
-        """The plans in the order of the list."""
+        """Return the plans in the order of the list."""
         together = PlanBatch.concat(self._parts)
         order = list_order(together.status)[: self.most]
         return together.select(order)
@@ -137,7 +137,7 @@ def _today(batch: PlanBatch, texts: _Texts) -> dict[str, Any]:
 
 
 def list_order(status: npt.NDArray[np.str_]) -> Positions:
-    """Positions of applicants in the order of the list."""
+    """Return positions of applicants in the order of the list."""
     ranks = np.array([ORDER.index(name) for name in status.tolist()], dtype=np.intp)
     order: Positions = np.argsort(ranks, kind="stable")
     return order
@@ -159,8 +159,8 @@ class ReportBuilder:
     title : str, optional
         Of the page.
     totals_only : bool
-        Whether the page is about all applicants together only, and holds the row, name or plan of nobody. Otherwise it
-        shows up to 20,000 of them one by one, those with plans first; totals are about everybody.
+        Whether to show all applicants together only, without anyone's row, name or plan. Otherwise the page shows up to
+        20,000 of them one by one, those with plans first; totals are about everybody.
 
     Examples
     --------
@@ -286,7 +286,7 @@ class ReportBuilder:
 
 
 def _spread_out(places: npt.NDArray[np.intp], most: int) -> npt.NDArray[np.intp]:
-    """Some of many places, from the first to the last."""
+    """Return some of many places, from the first to the last."""
     chosen = np.linspace(0, len(places) - 1, min(len(places), most)).round().astype(np.intp)
     return places[chosen]
 

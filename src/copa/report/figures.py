@@ -29,7 +29,7 @@ Figure = dict[str, Any]
 
 
 def radius_figure(curves: "RadiusCurves", level: float | None) -> Figure:
-    """Guarantees against the radius of the ambiguity set; the script adds the line of the slider."""
+    """Draw guarantees against the radius of the ambiguity set; the script adds the line of the slider."""
     hover = "radius %{x:.3g}: at least %{y:.3f}"
     data = [_kind_line(kind, numbers(curves.radii, 6), _floored(curves.lower(kind)), hover) for kind in curves.kinds]
     if len(data) == 1:
@@ -44,7 +44,7 @@ def radius_figure(curves: "RadiusCurves", level: float | None) -> Figure:
 
 
 def guarantees_figure(guarantees: "pd.DataFrame", level: float | None) -> Figure:
-    """Share of the plans that reach a guarantee, for each, any and all options."""
+    """Draw the share of the plans that reach a guarantee, for each, any and all options."""
     hover = "%{y:.0%} of the menus reach %{x:.2f}"
     shares = {kind: reached_shares(values) for kind, values in guarantees.items()}
     data = [_kind_line(str(kind), numbers(x), numbers(y), hover) for kind, (x, y) in shares.items()]
@@ -59,7 +59,7 @@ def guarantees_figure(guarantees: "pd.DataFrame", level: float | None) -> Figure
 
 
 def efforts_figure(efforts: Array) -> Figure:
-    """Histogram of the efforts of the cheapest options."""
+    """Draw a histogram of the efforts of the cheapest options."""
     counts, edges = np.histogram(efforts, bins=BINS)
     bars = trace(
         "bar",
@@ -74,29 +74,21 @@ def efforts_figure(efforts: Array) -> Figure:
 
 
 def features_figure(names: list[str], shares: Array) -> Figure:
-    """Share of the options that change each column."""
+    """Draw the share of the options that change each column."""
     bars = _row_bars(shares, BLUE, "%{x:.1%} of the options")
     shares_axis = axis("share of options", tickformat=".0%", rangemode="tozero", nticks=6)
     return _named_rows([bars], names, per_row=24, xaxis=shares_axis)
 
 
 def attribution_figure(names: list[str], change: Array) -> Figure:
-    """Bars of what the worst case takes from, or adds to, the score of an option, part by part."""
+    """Draw what the worst case takes from, or adds to, the score of an option, part by part."""
     bars = _row_bars(change, [VERMILLION if value < 0.0 else GREY for value in change.tolist()], "%{x:+.3f}")
     change_axis = axis("change of score", zeroline=True, zerolinecolor=GREY, nticks=6)
     return _named_rows([bars], names, xaxis=change_axis)
 
 
 def frontier_figure(levels: Array, effort: Array, own: tuple[float, float]) -> Figure:
-    """Least effort against the level, with the plan at hand.
-
-    Parameters
-    ----------
-    levels, effort : ndarray of shape (L,)
-        Of one applicant; NaN where no plan reaches the level.
-    own : tuple of float
-        Guarantee and effort of the plan at hand.
-    """
+    """Draw the least effort at each level, NaN where it is not reached, and guarantee and effort of the plan at hand."""
     line = _frontier_line(levels, effort, "guarantee %{x}: effort %{y:.2f}", name="least effort found")
     point = trace(
         "scatter",
@@ -112,7 +104,7 @@ def frontier_figure(levels: Array, effort: Array, own: tuple[float, float]) -> F
 
 
 def overall_frontier_figure(frontier: "Frontier", level: float) -> Figure:
-    """Median of the least effort at each level, over the same applicants at all of them, and how many reach it."""
+    """Draw the median of the least effort at each level, over the same applicants at all, and how many reach it."""
     hover = "level %{x}: median effort %{y:.2f}, reached by %{customdata}"
     drawn = frontier.n_drawn
     reached = [f"{count} of {len(frontier.effort)}" for count in frontier.n_reached[:drawn].tolist()]
@@ -125,7 +117,7 @@ def overall_frontier_figure(frontier: "Frontier", level: float) -> Figure:
 
 
 def groups_figure(groups: "pd.DataFrame") -> Figure:
-    """Least effort by group (as `compare_groups` returns them): median, middle half, and the range."""
+    """Draw the least effort by group (as `compare_groups` returns them): median, middle half, and the range."""
     boxes = []
     for k, quartiles in enumerate(groups[[0.0, 0.25, 0.5, 0.75, 1.0]].to_numpy()):
         ends = zip(("lowerfence", "q1", "median", "q3", "upperfence"), numbers(quartiles, 3), strict=True)
@@ -136,7 +128,7 @@ def groups_figure(groups: "pd.DataFrame") -> Figure:
 
 
 def corrections_figure(names: list[str], before: Array, after: Array) -> Figure:
-    """L* of every plan before and after its correction."""
+    """Draw L* of every plan before and after its correction."""
     rows = list(range(len(names)))
     lines = trace(
         "scatter",
@@ -165,22 +157,22 @@ def corrections_figure(names: list[str], before: Array, after: Array) -> Figure:
 
 
 def plain_text(text: Any) -> str:
-    """Text of a user: the drawing library reads tags and entities in text, so that both must be spelt out."""
+    """Escape text of a user: the drawing library reads tags and entities in text."""
     return escape(visible(text), quote=False)
 
 
 def numbers(values: Any, digits: int = 4) -> list[float | None]:
-    """Numbers as JSON holds them, None where there is none."""
+    """Return numbers as JSON holds them, None where there is none."""
     return [round(float(v), digits) if np.isfinite(v) else None for v in np.asarray(values, dtype=np.float64)]
 
 
 def _floored(probabilities: Any) -> list[float | None]:
-    """Guarantees with three digits, never higher."""
+    """Return guarantees with three digits, never higher."""
     return numbers(np.floor(1000.0 * np.asarray(probabilities)) / 1000.0)
 
 
 def trace(kind: str, x: list[Any], y: list[Any], hover: str = "", **style: Any) -> Figure:
-    """Numbers drawn in one style, and what a pointer over them says."""
+    """Return numbers to be drawn in one style, and what a pointer over them says."""
     words = {"hovertemplate": f"{hover}<extra></extra>"} if hover else {"hoverinfo": "skip"}
     return {"type": kind, "x": x, "y": y, **words, **style}
 
@@ -201,12 +193,12 @@ def _row_bars(values: Array, colour: Any, hover: str) -> Figure:
 
 
 def axis(title: str = "", **settings: Any) -> Figure:
-    """An axis with a title; nothing on it moves when a finger slides over the page."""
+    """Return an axis with a title, which does not move when a finger slides over the page."""
     return {"title": {"text": title}, "fixedrange": True, **settings}
 
 
 def figure(data: list[Figure], height: int = 280, **layout: Any) -> Figure:
-    """A figure as the page's script draws it."""
+    """Return a figure as the page's script draws it."""
     return {"data": data, "layout": {"height": height, "bargap": 0.35, **layout}}
 
 
@@ -220,13 +212,13 @@ def as_plotly(drawn: Figure) -> Any:
 
 
 def level_line(level: float, here: str, across: str) -> Figure:
-    """A line across the figure at the level asked for."""
+    """Return a line across the figure at the level asked for."""
     ends = {f"{here}0": level, f"{here}1": level, f"{across}0": 0, f"{across}1": 1, f"{across}ref": "paper"}
     return {"type": "line", "line": {"color": GREY, "width": 1.5, "dash": "dash"}, **ends}
 
 
 def _named_rows(data: list[Figure], names: list[str], per_row: int = 26, **layout: Any) -> Figure:
-    """A figure with one named row per entry, at 0, 1, 2, ... from the top; a narrow page shows shorter names."""
+    """Return a figure with one named row per entry, at 0, 1, 2, ... from the top; a narrow page shows shorter names."""
     wide, narrow = ([plain_text(shortened(name, length)) for name in names] for length in (WIDE_NAME, NARROW_NAME))
     ticks = {
         "tickmode": "array",

@@ -72,7 +72,7 @@ def gate_page(report: "GateReport", path: str | Path | None = None, *, portfolio
 
 
 def calibration_figure(report: "GateReport") -> figures.Figure:
-    """Share accepted against the mean guarantee, by band of guarantees."""
+    """Draw the share accepted against the mean guarantee, by band of guarantees."""
     bands = report.calibration
     marks = figures.trace(
         "scatter",
@@ -128,7 +128,7 @@ def _swap(name: str, swap: "SwapSet") -> list[str]:
 
 
 def _swap_groups(report: "GateReport") -> list[tuple[str, list[list[str]]]]:
-    """By column, the groups of the promised rows and of the reference."""
+    """Return by column the groups of the promised rows and of the reference."""
     tables = []
     for words, swap in (("promised rows", report.swap), ("reference", report.reference)):
         for name, groups in ({} if swap is None else swap.groups).items():

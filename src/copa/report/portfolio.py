@@ -21,14 +21,7 @@ View = dict[str, Any]
 
 
 def portfolio_view(risk: "PortfolioRisk", broken_share: float | None = None) -> View:
-    """Sentences, tables and the figure of a section.
-
-    Parameters
-    ----------
-    risk : PortfolioRisk
-    broken_share : float, optional
-        Share of the promises that a candidate breaks, where there is one.
-    """
+    """Return sentences, tables and the figure of a section, beside the share that a candidate breaks, if any."""
     levels = [(f"{level:.0%}", _share(share)) for level, share in risk.quantiles.items()]
     return {
         "sentences": risk.in_words() if broken_share is None else risk.beside(broken_share),
@@ -40,14 +33,7 @@ def portfolio_view(risk: "PortfolioRisk", broken_share: float | None = None) -> 
 
 
 def plans_together(planner: "RecoursePlanner", batch: "PlanBatch") -> View | None:
-    """View of what the next model does to all options that reach the level, were they promised; None if unknown.
-
-    Parameters
-    ----------
-    planner : RecoursePlanner
-        The one that made the plans.
-    batch : PlanBatch
-    """
+    """Return a view of what the next model would do to all options that reach the level; None if that is unknown."""
     from copa.promises import portfolio_risk
 
     promised = batch.select(batch.status == OK)
@@ -61,7 +47,7 @@ def plans_together(planner: "RecoursePlanner", batch: "PlanBatch") -> View | Non
 
 
 def shares_figure(risk: "PortfolioRisk") -> figures.Figure:
-    """Share broken by each refit, and what as many independent promises would do."""
+    """Draw the share broken by each refit, and what as many independent promises would do."""
     from scipy.stats import binom
 
     top = max(float(risk.shares.max()), 1.0 / risk.n_promises)

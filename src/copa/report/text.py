@@ -13,7 +13,7 @@ BAR_WIDTH = 20
 
 
 def bounds_table(bounds: ValidityBounds, names: Sequence[str] | None = None) -> str:
-    """Bounds of one plan as a table: a line per option, then the plan as a whole.
+    """Return the bounds of one plan as a table: a line per option, then the plan as a whole.
 
     Parameters
     ----------

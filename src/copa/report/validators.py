@@ -33,17 +33,10 @@ View = dict[str, Any]  # what a template shows; "figures" are drawn by the page'
 
 
 def validators(kept: PlanBatch, planner: "RecoursePlanner | None", cost: Frontier | None, tried: Positions) -> View:
-    """The section for validators: the assumption, and the first applicants with options at other radii.
+    """Return the section for validators: the assumption, and the first applicants with options at other radii.
 
-    Parameters
-    ----------
-    kept : PlanBatch
-        The applicants of the list, in its order.
-    planner : RecoursePlanner or None
-        Without, nothing is said of what breaks a plan.
-    cost : Frontier or None
-    tried : ndarray of int
-        Positions of the applicants of `cost` in the list.
+    `kept` are the applicants of the list, `tried` the positions in it of those whom `cost` is about. Without a planner,
+    nothing is said of what breaks a plan.
     """
     ambiguity, basis = kept.ambiguity, kept.basis
     places = np.flatnonzero(kept.counts > 0)[:MOST_PROVEN]
@@ -69,15 +62,7 @@ def validators(kept: PlanBatch, planner: "RecoursePlanner | None", cost: Frontie
 
 
 def assumption_sentences(ambiguity: AmbiguitySet, basis: PlanBasis, request: PlanRequest) -> list[str]:
-    """State the assumption behind every guarantee in full: the condition, what lies outside of it, what to expect.
-
-    Parameters
-    ----------
-    ambiguity : AmbiguitySet
-    basis : PlanBasis
-    request : PlanRequest
-        What was asked for.
-    """
+    """State the assumption behind every guarantee in full: the condition, what lies outside of it, what to expect."""
     outside = "About other distributions nothing is promised."
     if is_exact(ambiguity):
         outside = (
@@ -100,7 +85,7 @@ def _applicant(
     attribution: Attribution | None,
     frontier: tuple[Array, Array] | None,
 ) -> View:
-    """View of the applicant at place i of the list."""
+    """Return the view of the applicant at place i of the list."""
     view: View = {"i": i, "label": as_text(plan.label), "n_options": plan.n_options, "figures": {}}
     if curves is None:
         return view
@@ -115,7 +100,7 @@ def _applicant(
 
 
 def _at_radii(plan: Plan, curves: RadiusCurves, lives: dict[str, ShelfLife]) -> View:
-    """Bounds at the radius assumed, how they go on, and how long the level lasts."""
+    """Return bounds at the assumed radius, at other radii, and how long the level lasts."""
     radius, whom, single = plan.ambiguity.radius, plan.request.guarantee_for, plan.n_options == 1
     assumed, least = _position(curves.radii, radius), curves.lower(whom)
     lines = [(f"Option {j + 1}", "each") for j in range(plan.n_options)]
@@ -159,7 +144,7 @@ def life_words(kind: str, life: ShelfLife, assumed: float, *, single: bool = Fal
 
 
 def _own_frontiers(cost: Frontier) -> list[tuple[Array, Array]]:
-    """Of each applicant, the levels at which there was time to plan, and the efforts."""
+    """Return for each applicant the levels at which there was time to plan, and the efforts."""
     tried = np.ones(cost.effort.shape, dtype=np.bool_) if cost.tried is None else cost.tried
     return [(cost.levels[some], efforts[some]) for efforts, some in zip(cost.effort, tried, strict=True)]
 
@@ -178,7 +163,7 @@ def _frontier(plan: Plan, levels: Array, effort: Array) -> tuple[View, figures.F
 
 
 def _attribution_figure(attribution: Attribution) -> figures.Figure:
-    """The largest parts of what the worst case takes from the score."""
+    """Draw the largest parts of what the worst case takes from the score."""
     order = np.argsort(-np.abs(attribution.change), kind="stable")
     names, change = [attribution.parts[k] for k in order[:MOST_PARTS]], attribution.change[order[:MOST_PARTS]]
     if len(order) > MOST_PARTS:
@@ -187,7 +172,7 @@ def _attribution_figure(attribution: Attribution) -> figures.Figure:
 
 
 def slider(curves: list[RadiusCurves | None], own: float) -> View:
-    """Data of the slider for the script: bounds in thousandths, rounded to the safe side.
+    """Return the data of the slider: bounds in thousandths, rounded to the safe side.
 
     `lower[i][r]` holds those of applicant i at radius r, as `RadiusCurves.table` has them; None stands for bounds that
     are all 1, and for applicants without options.

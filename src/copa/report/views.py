@@ -71,7 +71,7 @@ def promise(batch: PlanBatch) -> list[str]:
 
 
 def asked(batch: PlanBatch, totals: Totals) -> list[tuple[str, str, str]]:
-    """Names, values and remarks: what was asked, and of whom."""
+    """Return names, values and remarks: what was asked, and of whom."""
     accepted = f"{totals.n_accepted:,} of them accepted today as they are" if totals.n_accepted else ""
     return [
         ("Applicants", f"{totals.n_applicants:,}", accepted),
@@ -102,20 +102,20 @@ def beside_cards(batch: PlanBatch) -> Iterator[View]:
 
 
 def first_person(plan: Plan) -> View:
-    """The applicant whom the page shows before its script draws others."""
+    """Return the view of the applicant whom the page shows before its script draws others."""
     schema = plan.basis.schema
     today = [(heading(schema, n), value_text(schema, n, cells_of(plan.factual[n])[0]), "") for n in plan.factual]
     return plan_view(plan) | {"today": today}
 
 
 def listed_statuses(batch: PlanBatch) -> list[View]:
-    """Statuses that applicants of the list have, in its order: name and sign."""
+    """Return the statuses that applicants of the list have, in its order: name and sign."""
     names = dict.fromkeys(batch.status.tolist())
     return [{"name": name, "sign": as_asked(STATUS_SIGNS[name], batch.request)} for name in names]
 
 
 def overview(totals: Totals, batch: PlanBatch, frontier: Frontier | None) -> View:
-    """Key numbers, statuses and figures about all applicants who are declined today."""
+    """Return key numbers, statuses and figures about all applicants who are declined today."""
     level, guarantees, n = batch.request.level, totals.with_options, totals.n_declined
     counts = [(status, totals.statuses[status]) for status in STATUSES if totals.statuses[status]]
     statuses = [_status(status, count, count / n, batch.request) for status, count in counts]
@@ -163,14 +163,14 @@ def _served(totals: Totals, request: PlanRequest) -> View:
 
 
 def _status(status: str, count: int, share: float | None, request: PlanRequest) -> View:
-    """A line of the table of statuses; those who are accepted today have no share."""
+    """Return a line of the table of statuses; those who are accepted today have no share."""
     sign, meaning = as_asked(STATUS_SIGNS[status], request), as_asked(MEANINGS[status], request)
     words = {"name": status, "sign": sign, "meaning": meaning}
     return words | {"count": f"{count:,}", "share": share or 0.0, "percent": "" if share is None else percent(share)}
 
 
 def _guarantees(guarantees: "pd.DataFrame", request: PlanRequest, kinds: list[str]) -> View:
-    """Medians, the shares that reach the level, and the middle half of the efforts."""
+    """Return medians, the shares that reach the level, and the middle half of the efforts."""
     at = SAID_OF if request.level is None else request.level
     kinds_told = (request.guarantee_for, "any" if request.guarantee_for == "all" else "all")
     medians = [(WHOM[kind], guarantees[kind].median()) for kind in kinds_told]
@@ -183,7 +183,7 @@ def _guarantees(guarantees: "pd.DataFrame", request: PlanRequest, kinds: list[st
 
 
 def _followed(frontier: Frontier) -> View:
-    """Whom the curve of cost against guarantee follows, in numbers."""
+    """Return whom the curve of cost against guarantee follows, in numbers."""
     drawn = frontier.n_drawn
     reached = zip(frontier.levels.tolist(), frontier.n_reached.tolist(), strict=True)
     return {
@@ -197,7 +197,7 @@ def _followed(frontier: Frontier) -> View:
 
 
 def groups(totals: Totals, schema: FeatureSchema) -> View | None:
-    """A table and a figure by group; None where no group was asked for."""
+    """Return a table and a figure by group; None where no group was asked for."""
     if totals.group is None or not len(totals.sample):
         return None
     table = compare_groups(totals.sample.rows, totals.group, schema)
@@ -215,7 +215,7 @@ def groups(totals: Totals, schema: FeatureSchema) -> View | None:
 
 
 def _group_row(name: str, numbers: "pd.Series[Any]", kinds: list[str], n_medians: int) -> list[str]:
-    """A line of the table of groups; a small group is marked, and few plans have no medians."""
+    """Return a line of the table of groups; a small group is marked, and few plans have no medians."""
     size, with_options, ok = (int(numbers[column]) for column in ("size", "with_options", "at_level"))
     few = size < LEAST_GROUP
     name = f"{name} (too few to compare)" if few else name
@@ -226,7 +226,7 @@ def _group_row(name: str, numbers: "pd.Series[Any]", kinds: list[str], n_medians
 
 
 def corrections(made: Corrections | None) -> View | None:
-    """Totals, and the plans one by one; None where no corrections were added."""
+    """Return totals, and the plans one by one; None where no corrections were added."""
     if made is None or not made.n_plans:
         return None if made is None else {"made": made, "figures": {}}
     few = len(made.names) < made.n_plans

@@ -1,4 +1,4 @@
-"""Facts of a letter, as plain texts for its template: there is nothing in them to compute with."""
+"""Facts of a letter, as plain texts for its template, which computes nothing."""
 
 from decimal import ROUND_FLOOR, Decimal
 from typing import Any
@@ -29,19 +29,10 @@ def letter_facts(
     settings: LetterSettings,
     neighbours: bool = False,
 ) -> Facts:
-    """Collect what a letter says.
+    """Collect what a letter says: of the options `offered`, by their numbers, and of the reasons `told`.
 
-    Parameters
-    ----------
-    plan : Plan
-    offered : list of int
-        Numbers of the options that may be offered.
-    told : list of Reason
-    left_out : bool
-        Whether there are further reasons that the letter keeps to itself.
-    settings : LetterSettings
-    neighbours : bool
-        Whether the applicant is compared with similar applications, and not with all that the model accepts.
+    `left_out` says that there are further reasons, `neighbours` that the applicant is compared with similar
+    applications, and not with all that the model accepts.
     """
     features = {feature.name: feature for feature in plan.basis.schema.features}
     chances = {number: chance(plan, number) for number in offered}
@@ -75,7 +66,7 @@ def letter_facts(
 
 
 def _chance_words(probability: float | None, *, average: bool) -> str:
-    """A chance as a letter says it, "" where it is not known: a bound from below, or an average."""
+    """Return a chance as a letter says it, "" where it is not known: a bound from below, or an average."""
     if probability is None:
         return ""
     if probability < LEAST_TOLD:
@@ -109,7 +100,7 @@ def _title(feature: Feature | None, column: str) -> str:
 
 
 def cell_words(feature: Feature | None, value: Any) -> str:
-    """A cell as a letter says it: an amount with its unit, "yes" or "no", "not stated" for nothing."""
+    """Return a cell as a letter says it: an amount with its unit, "yes" or "no", "not stated" for nothing."""
     value = plain(value)
     if feature is not None and feature.label_of(value) is not None:
         return amount_text(feature, value)
@@ -123,7 +114,7 @@ def cell_words(feature: Feature | None, value: Any) -> str:
 
 
 def target_words(change: Change) -> str:
-    """Say what a change asks for: its range where that is known, else its value."""
+    """Return what a change asks for: its range where that is known, else its value."""
     least, most = change.at_least, change.at_most
     if least == most:
         return cell_words(change.feature, change.after)
@@ -133,7 +124,7 @@ def target_words(change: Change) -> str:
 
 
 def chance(plan: Plan, option: int) -> float | None:
-    """Probability that the next model accepts an option, anywhere in the ranges that are told.
+    """Return the probability that the next model accepts an option, anywhere in the ranges that are told.
 
     Parameters
     ----------
@@ -162,7 +153,7 @@ def chance(plan: Plan, option: int) -> float | None:
 
 
 def out_of(probability: float) -> tuple[int, int]:
-    """A probability as so many of 10, or of 100 where that says more; never more than it is."""
+    """Return a probability as so many of 10, or of 100 where that says more; never more than it is."""
     hundredths = min(_rounded_down(probability, 100), 99)
     return (hundredths // 10, 10) if hundredths % 10 == 0 else (hundredths, 100)
 

@@ -1,4 +1,4 @@
-"""`Letter`, and what its sender says in every one of them."""
+"""`Letter`, and `LetterSettings`: the texts of its sender."""
 
 import re
 from collections.abc import Mapping
@@ -90,18 +90,18 @@ class LetterSettings:
                 )
 
     def day(self, name: str) -> str:
-        """`date` or `valid_until` in words, "" where it is not said."""
+        """Return `date` or `valid_until` in words, "" where it is not given."""
         day = getattr(self, name)
         return f"{day.day} {MONTHS[day.month - 1]} {day.year}" if isinstance(day, date) else ""
 
     @property
     def texts(self) -> list[str]:
-        """Everything that the sender says, days included."""
+        """All texts of the sender, days included."""
         return [self.sender, self.contact, *self.fields.values(), self.day("date"), self.day("valid_until")]
 
 
 def _read_day(value: Any, name: str) -> date | None:
-    """A day, from itself or from how it is written."""
+    """Read a day from itself, or from how it is written."""
     if isinstance(value, datetime):
         value = value.date()
     if value is None or isinstance(value, date):

@@ -1,4 +1,4 @@
-"""The last check of a letter: every number in it is one of the plan, of the reasons, or of what the sender says.
+"""Last check of a letter: every number in it is one of the plan, of the reasons, or of what the sender says.
 
 It knows nothing of templates. It reads the finished text and page, and compares with the plan itself, not with what the
 template was handed.

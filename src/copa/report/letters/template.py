@@ -46,7 +46,7 @@ class Block:
 
 
 class Template:
-    """The template of letters.
+    """Template of letters.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Template:
         return _read_blocks(self._rendered(self._sentences, SENTENCES, facts), self._where[SENTENCES])
 
     def page(self, blocks: list[Block]) -> str:
-        """The blocks as a page."""
+        """Return the blocks as a page."""
         title = next((block.text for block in blocks if block.kind == "title"), "")
         return self._rendered(self._page, PAGE, {"title": title, "nodes": _arranged(blocks)}).strip() + "\n"
 
@@ -121,7 +121,7 @@ def _source(folder: str | Path | None, name: str) -> str:
 
 
 def _sandbox(*, marks: bool) -> "SandboxedEnvironment":
-    """Sandbox that renders templates: sentences with marks, as text; a page without, and text in it is escaped."""
+    """Make a sandbox for templates: sentences with marks, as text; a page without, and text in it is escaped."""
     from jinja2 import StrictUndefined
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -167,12 +167,12 @@ def _read_blocks(rendered: str, where: str) -> list[Block]:
 
 
 def _unmarked(text: str) -> str:
-    """Text without marks, on one line with single blanks; a character that steers a screen is spelt out."""
+    """Return text without marks, on one line with single blanks; a character that steers a screen is spelt out."""
     return visible(" ".join(text.replace(OPEN, "").replace(CLOSE, "").split()), lines=False)
 
 
 def _arranged(blocks: list[Block]) -> list[dict[str, Any]]:
-    """Blocks as a page shows them: entries in lists, options side by side."""
+    """Arrange blocks as a page shows them: entries in lists, options side by side."""
     nodes: list[dict[str, Any]] = []
     for block in blocks:
         target = nodes

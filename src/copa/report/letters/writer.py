@@ -1,4 +1,4 @@
-"""From plans to letters: who gets one, which options it offers, which reasons it gives; its numbers are checked."""
+"""Letters of plans: who gets one, which options it offers, which reasons it gives; its numbers are checked."""
 
 import warnings
 from collections.abc import Iterator
@@ -95,13 +95,13 @@ class LetterWriter:
             yield self._letter(plan, [] if left_out else offered, next(reasons), left_out)
 
     def _without_letter(self, batch: PlanBatch) -> list[str]:
-        """Why applicants get no letter, "" for those who do."""
+        """Return why applicants get no letter, "" for those who do."""
         readable = batch.status != ERROR
         verdicts = [~readable, accepted_today(batch, self._fitted.model), batch.status == TIME_LIMIT]
         return [str(word) for word in np.select(verdicts, [UNREADABLE, ACCEPTED, UNFINISHED], "")]
 
     def _sound_options(self, batch: PlanBatch) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
-        """Options that today's model accepts and the schema allows, (M,)."""
+        """Flag the options that today's model accepts and the schema allows, (M,)."""
         if len(batch.options) == 0:
             return np.zeros(0, dtype=bool)
         allowed = self._fitted.schema.obeys(batch.applicants.iloc[batch.owner], batch.options)
