@@ -432,7 +432,7 @@ def test_a_bundle_that_aims_at_an_expected_rate_asks_for_one():
 def test_german_credit_with_a_limit_where_the_schema_has_a_share(size):
     from copa.cli.demo import _prepare
 
-    planner, _ = _prepare(100, 1)
+    planner, _ = _prepare()
     with served(planner) as url, Asker(url, planner) as asker, opened(url, size) as page:
         until(page, "document.querySelector('.copa-card')")
         amount = asker.get("explorer/example")["row"]["amount"]

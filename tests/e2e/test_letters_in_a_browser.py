@@ -16,7 +16,7 @@ PAPER = {"A4": (8.27, 11.69), "Letter": (8.5, 11.0)}  # inches
 
 @pytest.fixture(scope="module")
 def letters():
-    planner, declined = _prepare(100, 1)
+    planner, declined = _prepare()
     told = {"sender": "Example Bank, Market Street 12", "contact": "loans@example.org", "valid_until": "2999-03-31"}
     return list(
         LetterWriter(planner.strategy_, LetterSettings(**told, date="2998-11-18")).write(planner.plan(declined))

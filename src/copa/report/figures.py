@@ -88,7 +88,7 @@ def attribution_figure(names: list[str], change: Array) -> Figure:
 
 
 def frontier_figure(levels: Array, effort: Array, own: tuple[float, float]) -> Figure:
-    """Draw the least effort at each level, NaN where it is not reached, and guarantee and effort of the plan at hand."""
+    """Draw the least effort at each level, NaN where it is not reached; `own` is guarantee and effort of a plan."""
     line = _frontier_line(levels, effort, "guarantee %{x}: effort %{y:.2f}", name="least effort found")
     point = trace(
         "scatter",
