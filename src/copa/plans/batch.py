@@ -18,7 +18,7 @@ from copa.plans.wording import explain
 
 
 class Plan(PlanRecord):
-    """The options of one applicant, and how likely the next model accepts them.
+    """Options of one applicant, with the probabilities that the next model accepts them.
 
     A plan is a view of one row of a `PlanBatch`: `batch[i]` is the plan of applicant i.
 
@@ -38,7 +38,7 @@ class Plan(PlanRecord):
     options : DataFrame
         The J options, numbered 1 to J by the index "option".
     status, message : str
-        What became of the search, and why.
+        Outcome of the search, and the reason in plain words.
     effort : ndarray of shape (J,)
         Effort of each option in units of the features' spreads.
     accepted : ndarray of bool of shape (J,)
@@ -67,17 +67,17 @@ class Plan(PlanRecord):
     ambiguity : AmbiguitySet
         Distributions that the guarantees hold for.
     request : PlanRequest
-        What was asked.
+        Request that the plan was made for.
     basis : PlanBasis
         Facts that the guarantees rest on.
     n_held_out : int
-        Number of refits that the search did not go by; 0 where there are none.
+        Number of refits that the search did not use; 0 where there are none.
     expected_rate : ndarray of shape (J,)
         Share of them that accept each option: a frequency, not a bound.
     all_rate, any_rate : float
-        Share that accept all options, at least one.
+        Shares of them that accept all options, and at least one.
     fidelity : float
-        Share of fresh rows near the options that the local surrogate classifies as the model does.
+        Share of fresh rows near the options on which the local surrogate agrees with the model.
     at_least, at_most : ndarray of shape (J, number of columns)
         Intervals of the changed numbers; see `PlanBatch`.
     interval_level : ndarray of shape (J,)
@@ -117,7 +117,7 @@ class Plan(PlanRecord):
         return explain(self, option)
 
     def to_frame(self) -> Any:
-        """The options as rows, in the library that the applicants came in (`PlanBatch.backend`).
+        """Return the options as rows, in the library that the applicants came in (`PlanBatch.backend`).
 
         Returns
         -------
@@ -161,7 +161,7 @@ class PlanBatch(BatchRecord[Plan]):
     status : ndarray of shape (N,)
         "ok", "already_valid", "fragile", "infeasible", "time_limit" or "error".
     message : ndarray of shape (N,)
-        Why, in plain words; "" for "ok".
+        Reason of the status in plain words; "" for "ok".
     effort : ndarray of shape (M,)
         Effort of each option in units of the features' spreads.
     accepted : ndarray of bool of shape (M,)
@@ -186,7 +186,7 @@ class PlanBatch(BatchRecord[Plan]):
     ambiguity : AmbiguitySet
         Distributions that the guarantees hold for.
     request : PlanRequest
-        What was asked.
+        Request that the plans were made for.
     basis : PlanBasis
         Facts that the guarantees rest on.
     backend : str
@@ -201,14 +201,14 @@ class PlanBatch(BatchRecord[Plan]):
         known. Of a cost whose prices add up ("l1"), the changes of an option add up to its
         `effort`; of one whose squares do ("l2"), `effort` is the root of the sum of their squares.
     n_held_out : int
-        Number of refits that the search did not go by; 0 where there are none.
+        Number of refits that the search did not use; 0 where there are none.
     expected_rate : ndarray of shape (M,), optional
         Share of these refits that accept each option; NaN where there are none. A frequency, not a bound: it is
         reported beside the guarantee, never in its place.
     all_rate, any_rate : ndarray of shape (N,), optional
         Share of them that accept all, at least one, of an applicant's options; NaN without options.
     fidelity : ndarray of shape (N,), optional
-        Share of fresh rows near an applicant's options that the local surrogate classifies as the model does; NaN where
+        Share of fresh rows near an applicant's options on which the local surrogate agrees with the model; NaN where
         there is none.
     at_least, at_most : ndarray of shape (M, number of columns), optional
         Ends of the interval of each changed number, inclusive: with any values in the intervals of an option, also
@@ -246,7 +246,7 @@ class PlanBatch(BatchRecord[Plan]):
     plan_type = Plan
 
     def to_frame(self) -> Any:
-        """One row per changed cell.
+        """Return one row per changed cell.
 
         Applicant, option, column, from, to, the effort of this change (`change_effort`), the option's guarantee,
         accepted and plausibility, and the ends of the change's interval, at_least and at_most; NaN where these are not
@@ -261,7 +261,7 @@ class PlanBatch(BatchRecord[Plan]):
         return as_backend(tables.changes_table(self), self.backend)
 
     def options_frame(self) -> Any:
-        """One row per option, in the order of `options`, which has the rows themselves.
+        """Return one row per option, in the order of `options`, which has the rows themselves.
 
         Applicant, option, the status of the plan, the option's guarantee, expected rate (the share of held-out refits
         that accept it), effort, number of changes, whether it is accepted today, plausibility, and whether it is the
@@ -275,7 +275,7 @@ class PlanBatch(BatchRecord[Plan]):
         return as_backend(tables.options_table(self), self.backend)
 
     def summary(self) -> Any:
-        """One row per applicant: status, message, number of options, guarantees and least effort.
+        """Return one row per applicant: status, message, number of options, guarantees and least effort.
 
         Returns
         -------
@@ -301,7 +301,7 @@ class PlanBatch(BatchRecord[Plan]):
         return text
 
     def save(self, path: str | Path) -> None:
-        """Write everything to one file, which `load` reads again to the last bit."""
+        """Write the batch to one file, which `load` reads again to the last bit."""
         storage.save(self, Path(path))
 
     @classmethod
@@ -311,7 +311,7 @@ class PlanBatch(BatchRecord[Plan]):
         Raises
         ------
         DataError
-            If the file cannot be read, is damaged, or is of a newer version.
+            If the file cannot be read, is damaged, or has a newer version.
         """
         return storage.load(cls, Path(path))
 
