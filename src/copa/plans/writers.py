@@ -1,7 +1,7 @@
 """Writers of plans into files, batch after batch: whole files or none, in memory that does not grow with them."""
 
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from copa.plans.batch import PlanBatch
 
 TABLES = (".csv", ".parquet")
-PLAN_FILES = (*TABLES, ".json")
-PROOF_FILES = (".json", ".zip", ".copa")
-BATCH_FILES = (*PLAN_FILES, ".zip", ".copa")
+BATCH_FILES = (*TABLES, ".json", ".zip", ".copa")
 PAGES = (".html",)
 
 # Facts about an option, before the columns of its row.
@@ -93,11 +91,9 @@ class ParquetWriter:
             self._writer = pq.ParquetWriter(self._file, table.schema)
         self._writer.write_table(table)
 
-    def close(self, facts: Mapping[bytes, bytes] | None = None) -> None:
-        """Write the footer, with the facts given about the file."""
+    def close(self) -> None:
+        """Write the footer."""
         if self._writer is not None:
-            if facts:
-                self._writer.add_key_value_metadata(facts)
             self._writer.close()
             self._writer = None
 
