@@ -13,7 +13,7 @@ from sklearn.svm import SVC
 import copa
 from copa.exceptions import InvalidInputError, RetrainingError
 from copa.models.black_box import BlackBox
-from copa.planner import recourse_planner
+from copa.planner import fitting
 from copa.planner.strategies import black_box, boundary
 from copa.theory.sets.standard_ball import standard_ball, standard_points
 from unit.planner import loans
@@ -231,7 +231,7 @@ def test_a_model_that_fails_on_a_row_in_the_search_is_named_as_the_cause(monkeyp
         monkeypatch.setattr(module, "require_readable", lambda *_: None)
     monkeypatch.setattr(BlackBox, "sharpened", lambda self, _: self)
     for name in ("warn_if_weak", "accepted_row"):
-        monkeypatch.setattr(recourse_planner, name, lambda *_: None)
+        monkeypatch.setattr(fitting, name, lambda *_: None)
     monkeypatch.setattr(boundary, "measure_reliability", lambda *_, **__: 0.9)
     table = loans.people(300, 0)
     model = loans.pipeline(Moody(5, random_state=0)).fit(table, loans.outcomes(table))
