@@ -117,7 +117,9 @@ def plan_on(client: Any, planner: "RecoursePlanner", rows: Rows) -> Iterator[tup
     waiting, numbers, left = as_completed(), dict[Any, int](), iter(rows)
 
     def submit_some() -> None:
-        while len(numbers) < 2 * max(sum(client.nthreads().values()), 1) + 1:
+        with _answering(client):
+            n_threads = sum(client.nthreads().values())
+        while len(numbers) < 2 * max(n_threads, 1) + 1:
             number, applicants = next(left, (None, None))
             if number is None:
                 return
@@ -137,20 +139,29 @@ def plan_on(client: Any, planner: "RecoursePlanner", rows: Rows) -> Iterator[tup
 
 
 def _outcome(client: Any, future: Any) -> Part | Exception:
-    from distributed import CancelledError
-
-    if future.status in ("cancelled", "lost") or client.status != "running":
-        raise DataError("the connection to the scheduler was lost")
-    error = future.exception() if future.status == "error" else None
-    if error is None:
-        try:
+    with _answering(client):
+        if future.status in ("cancelled", "lost"):
+            raise DataError("the connection to the scheduler was lost")
+        error = future.exception() if future.status == "error" else None
+        if error is None:
             part: Part = future.result()
-        except (OSError, CancelledError) as lost:
-            raise DataError(f"the connection to the scheduler was lost: {lost}") from lost
-        return part
+            return part
     if isinstance(error, Exception):
         return error
     raise error
+
+
+@contextmanager
+def _answering(client: Any) -> Iterator[None]:
+    """Name a scheduler that is gone while it is asked as the cause."""
+    from distributed import CancelledError
+
+    if client.status != "running":
+        raise DataError("the connection to the scheduler was lost")
+    try:
+        yield
+    except (OSError, CancelledError) as lost:
+        raise DataError(f"the connection to the scheduler was lost: {lost}") from lost
 
 
 @contextmanager
@@ -173,9 +184,10 @@ def cluster_client(scheduler: str) -> Iterator[Any]:
         from distributed import Client
     except ImportError as error:
         raise MissingPackageError(f"--scheduler needs Dask: {INSTALL}") from error
-    logger = logging.getLogger("distributed")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)  # what Dask logs of a lost connection is said by the error, in one line
+    # What Dask logs of a lost connection is said by the error, in one line. Its client has a level of its own.
+    levels = {logger: logger.level for logger in map(logging.getLogger, ("distributed", "distributed.client"))}
+    for logger in levels:
+        logger.setLevel(logging.CRITICAL)
     try:
         try:
             client = Client(scheduler)
@@ -184,4 +196,5 @@ def cluster_client(scheduler: str) -> Iterator[Any]:
         with client:
             yield client
     finally:
-        logger.setLevel(before)
+        for logger, level in levels.items():
+            logger.setLevel(level)
