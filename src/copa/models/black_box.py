@@ -42,8 +42,8 @@ class BlackBox(Model):
 
     Attributes
     ----------
-    sharpest : float
-        Where probabilities are cut off, and at 1 minus it.
+    clip : float
+        Probabilities are clipped to [clip, 1 - clip].
     calls : Calls
         Calls of the model so far, those of its refits included.
     typical : DataFrame or None
@@ -52,7 +52,7 @@ class BlackBox(Model):
 
     __repr__ = short_repr
 
-    sharpest: float = COARSEST
+    clip: float = COARSEST
     calls: Calls = field(default_factory=Calls, repr=False)
     typical: "pd.DataFrame | None" = field(default=None, repr=False)
 
@@ -69,8 +69,8 @@ class BlackBox(Model):
         """The same for another fit of the model, whose calls are counted together with this one's."""
         return replace(self, estimator=estimator)
 
-    def sharpened(self, frame: "pd.DataFrame") -> "BlackBox":
-        """The same, with probabilities cut off at half of the smallest one that the model has for raw rows.
+    def clipped_for(self, frame: "pd.DataFrame") -> "BlackBox":
+        """Return the model with probabilities clipped at half of the smallest one that it has for raw rows.
 
         A forest says 0 and 1 where all trees agree: what is between its smallest share of votes and 0 is not known. A
         network's probabilities mean something down to where single precision ends, and far from its boundary a cut
@@ -80,7 +80,7 @@ class BlackBox(Model):
         chance = np.asarray(self.estimator.predict_proba(self.as_input(some)), dtype=np.float64)[:, self.position]
         away = np.minimum(chance, 1.0 - chance)
         smallest = float(away[away > 0.0].min(initial=1.0))
-        return replace(self, sharpest=float(np.clip(0.5 * smallest, FINEST, COARSEST)))
+        return replace(self, clip=float(np.clip(0.5 * smallest, FINEST, COARSEST)))
 
     def scores(self, rows: "pd.DataFrame | ReadTable") -> Array:
         """Log-odds of the favourable label beyond those of the threshold, (N,): accepted from zero on.
@@ -98,7 +98,7 @@ class BlackBox(Model):
             probabilities = np.asarray(self.estimator.predict_proba(self.as_input(table.frame)), dtype=np.float64)
         chance = probabilities[:, self.position]
         cut = 0.5 if self.threshold is None else self.threshold
-        scores = log_odds(chance, self.sharpest) - float(np.log(cut / (1.0 - cut)))
+        scores = log_odds(chance, self.clip) - float(np.log(cut / (1.0 - cut)))
         if self.threshold is None and self.position == 1:
             scores[scores == 0.0] = -TIE
         return scores
@@ -150,9 +150,9 @@ def _typical_places(column: "pd.Series[Any]") -> Any:
     return first[frequent] if len(frequent) else np.arange(1)
 
 
-def log_odds(chance: Array, sharpest: float) -> Array:
+def log_odds(chance: Array, clip: float) -> Array:
     """Logarithm of the odds of probabilities, finite also at 0 and 1."""
-    cut = np.clip(chance, sharpest, 1.0 - sharpest)
+    cut = np.clip(chance, clip, 1.0 - clip)
     odds: Array = np.log(cut) - np.log1p(-cut)
     return odds
 

@@ -223,7 +223,7 @@ def test_damaged_files_are_refused(saved, model, change, words):
     ("part", "value"),
     [
         ("radius", "x"),
-        ("sharpest", None),
+        ("clip", None),
         ("seed", "q"),
         ("seed", -5),
         ("power", 7),

@@ -229,7 +229,7 @@ class Moody(RandomForestClassifier):
 def test_a_model_that_fails_on_a_row_in_the_search_is_named_as_the_cause(monkeypatch):
     for module in (black_box, boundary):
         monkeypatch.setattr(module, "require_readable", lambda *_: None)
-    monkeypatch.setattr(BlackBox, "sharpened", lambda self, _: self)
+    monkeypatch.setattr(BlackBox, "clipped_for", lambda self, _: self)
     for name in ("warn_if_weak", "accepted_row"):
         monkeypatch.setattr(fitting, name, lambda *_: None)
     monkeypatch.setattr(boundary, "measure_reliability", lambda *_, **__: 0.9)

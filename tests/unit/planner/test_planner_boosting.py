@@ -71,8 +71,8 @@ def broken(planner, declined, batch, favourable):
             continue
         position = list(model.classes_).index(favourable)
         asked = [fit.estimator.predict_proba(plan.options)[:, position] for fit in planner.strategy_.held_out]
-        sharpest = planner.strategy_.model.sharpest
-        chances = np.clip(np.array(asked, dtype=float), sharpest, 1.0 - sharpest)
+        clip = planner.strategy_.model.clip
+        chances = np.clip(np.array(asked, dtype=float), clip, 1.0 - clip)
         again = finite_cantelli(np.log(chances / (1.0 - chances)), planner.strategy_.reliability)
         if not np.allclose(plan.option_lower, again, atol=1e-6):
             found.append(f"promised {plan.option_lower}, recomputed {again}")

@@ -63,17 +63,17 @@ def test_of_rows_at_the_level_none_is_chosen_whose_changes_another_takes_back():
 def _asked(classifier, threshold=None):
     model = loans.fitted_pipeline(classifier)
     table = loans.people(300, 0)
-    return BlackBox.read(model, table.columns, threshold=threshold).sharpened(table), model, table
+    return BlackBox.read(model, table.columns, threshold=threshold).clipped_for(table), model, table
 
 
 def test_probabilities_are_cut_off_where_the_model_ends():
     votes, _, _ = _asked(RandomForestClassifier(10, random_state=0))
-    assert votes.sharpest == 1e-3
+    assert votes.clip == 1e-3
     network, model, table = _asked(MLPClassifier((20,), alpha=0.0, max_iter=4000, random_state=0))
     chance = model.predict_proba(table)[:, 1]
     smallest = np.minimum(chance, 1.0 - chance).min()
     assert 1e-9 < smallest / 2 < 1e-3
-    assert network.sharpest == smallest / 2
+    assert network.clip == smallest / 2
     np.testing.assert_allclose(network.scores(table), np.log(chance / (1.0 - chance)), rtol=1e-9)
 
 

@@ -112,7 +112,7 @@ def read_version(version: Any, number: int, columns: Any, like: Model) -> Model:
     if position[0] != model.position:  # now that it is known to be one of the classes
         model = read(version, names, threshold=like.threshold, favourable=like.favourable)
     if isinstance(model, BlackBox):
-        model = replace(model, sharpest=like.sharpest if isinstance(like, BlackBox) else model.sharpest)
+        model = replace(model, clip=like.clip if isinstance(like, BlackBox) else model.clip)
     if _unit(model) != _unit(like):
         raise InvalidInputError(
             f"version {number} of the model has {_unit(model)} as scores, the one in force {_unit(like)}; moves "

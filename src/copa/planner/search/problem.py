@@ -1,4 +1,4 @@
-"""What the compiled search is given: the columns that options may change, and a model that is linear in them."""
+"""Input of the compiled search: the columns that options may change, and a model that is linear in them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""How each kind of model is planned for: the strategies, by their words in settings and in files."""
+"""Strategies: one for each kind of model, by their names in settings and files."""
 
 from collections.abc import Mapping
 from inspect import isabstract
@@ -18,7 +18,7 @@ SURROGATES: dict[str, type[BlackBoxStrategy]] = {cls.kind: cls for cls in (Bound
 
 
 def read_surrogate(value: Any) -> type[BlackBoxStrategy]:
-    """The strategy for black boxes that a word stands for, or a class of the caller's own."""
+    """Return the strategy for black boxes of a given name, or a class of the caller's own."""
     if isinstance(value, str) and value in SURROGATES:
         return SURROGATES[value]
     if isinstance(value, type) and issubclass(value, BlackBoxStrategy) and not isabstract(value):

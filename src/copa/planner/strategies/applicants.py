@@ -1,4 +1,4 @@
-"""Applicants as a strategy is given them."""
+"""Applicants as a strategy receives them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -67,7 +67,7 @@ class Applicants:
 def _words(
     space: ActionSpace, table: ReadTable, names: tuple[str, ...]
 ) -> tuple[list[tuple[int, Any]], Indices] | None:
-    """As `Applicants.words`."""
+    """Return the words of `Applicants.words`."""
     features = {feature.name: feature for feature in space.columns}
     cells: list[tuple[int, Any]] = []
     first = []
@@ -82,7 +82,7 @@ def _words(
 
 
 def _spelled(feature: Feature, column: ReadColumn) -> Sequence[Any] | None:
-    """The values of a feature as `spell_levels` writes them into a column; None where that depends on its cells."""
+    """Values of a feature as `spell_levels` writes them into a column; None where that depends on its cells."""
     import pandas as pd
 
     values, dtype = feature.values or (), column.dtype

@@ -91,9 +91,9 @@ class Strategy(ABC):
     """
 
     kind: ClassVar[str]
-    """Its word in messages."""
+    """Name of the kind of model in messages."""
     subject: ClassVar[str]
-    """What the ambiguity set is about, see `PlanBasis`."""
+    """Subject of the ambiguity set, see `PlanBasis`."""
     additive: ClassVar[bool] = False
     """Whether an encoded row is a sum over columns. Corrections of points, the paper's objective and an attribution by
     column need that."""
@@ -133,11 +133,11 @@ class Strategy(ABC):
 
     @abstractmethod
     def encode(self, table: "pd.DataFrame") -> Array:
-        """The numbers that the model makes of rows, (N, k): a row for which one is not finite cannot be used."""
+        """Encode rows as numbers, (N, k); a row with one that is not finite cannot be used."""
 
     @abstractmethod
     def start(self, table: "pd.DataFrame", encoded: Array | None = None) -> Array:
-        """Applicants as the search sees them, (N, D); `encoded` is what `encode` says of them, if it was called."""
+        """Return applicants in the coordinates of the search, (N, D); `encoded` is what `encode` returns."""
 
     @abstractmethod
     def points(
@@ -245,7 +245,7 @@ class Strategy(ABC):
 
     @property
     def linearisation(self) -> Linearisation:
-        """What each change adds to an encoded row, and the moments of the parameters, where `additive`."""
+        """Linear model of the encoded row and moments of the parameters, where `additive`."""
         raise NotImplementedError
 
     def with_fields(self, changes: "Mapping[str, Mapping[str, Any]]") -> Self:
@@ -311,7 +311,7 @@ class Strategy(ABC):
         request: PlanRequest,  # noqa: ARG002
         run: "Execution",  # noqa: ARG002
     ) -> Intervals | None:
-        """How far the changed numbers of options may be off, with the options as sure as they should be.
+        """Intervals of the changed numbers within which the options keep their guarantees.
 
         Called for the options that are delivered: today's model accepts them, and they obey the schema.
 
@@ -369,12 +369,12 @@ class Strategy(ABC):
         """Raise if plans made elsewhere cannot be bounded."""
 
     def changes(self, before: "pd.DataFrame", after: "pd.DataFrame", points: tuple[Array, Array]) -> Array:  # noqa: ARG002 - for strategies whose points are not the rows
-        """How far M rows were moved, (M,): in the encoded units of their points before and after."""
+        """Return the distances that M rows were moved, (M,), in the encoded units of their points."""
         return np.asarray(np.linalg.norm(points[1] - points[0], axis=1))
 
     @abstractmethod
     def pack(self) -> "Archive":
-        """What a saved planner holds of it, besides what all planners have."""
+        """Return the part of a saved planner that is specific to this strategy."""
 
     @classmethod
     @abstractmethod
@@ -428,7 +428,7 @@ class Strategy(ABC):
 
     @property
     def reference_rows(self) -> "pd.DataFrame | None":
-        """Raw rows that the model can read, by which it is told from another one; None where there are none."""
+        """Raw rows that the model can read and that distinguish it from another one; None where there are none."""
         return self.accepted_row
 
     @property

@@ -106,7 +106,7 @@ class BlackBoxStrategy(Strategy):
             )
         space = local_space(schema, settings.cost, medians(schema, X))
         require_readable([model], space, X)
-        model = replace(model.sharpened(X), typical=typical_rows(X[list(model.columns)]))
+        model = replace(model.clipped_for(X), typical=typical_rows(X[list(model.columns)]))
         learned = cls.learn(model, space, X, y, settings)
         return cls(
             model=model,
@@ -154,7 +154,7 @@ class BlackBoxStrategy(Strategy):
         return None if self.model.typical is None else _known_rows(self.model)[0]
 
     def encode(self, table: "pd.DataFrame") -> Array:
-        """What the model says of rows, to see whether it can read them, (N, 1)."""
+        """Return the model's scores of rows, (N, 1), which shows whether it can read them."""
         return self.model.scores(table)[:, None]
 
     def start(self, table: "pd.DataFrame", encoded: Array | None = None) -> Array:  # noqa: ARG002 - all stand at 0
@@ -164,13 +164,13 @@ class BlackBoxStrategy(Strategy):
         return rows
 
     def changes(self, before: "pd.DataFrame", after: "pd.DataFrame", points: tuple[Array, Array]) -> Array:  # noqa: ARG002 - points are what the models say of rows, not the rows
-        """How far M rows were moved, in units of effort, columns that may not change included, (M,)."""
+        """Return the distances that M rows were moved, (M,), in units of effort and over all columns."""
         features = tuple(feature.replace(immutable=False) for feature in self.schema.features)
         space = local_space(replace(self.schema, features=features), L1())
         return space.effort(read_regions(space, before), read_regions(space, after).own)
 
     def pack(self) -> Archive:
-        """What a saved planner holds of it, besides what all planners have."""
+        """Return the part of a saved planner that is specific to this strategy."""
         arrays: dict[str, Any] = {}
         rows, arrays["scores"] = _known_rows(self.model)
         numbers, members = self.pack_refits(rows)
@@ -179,7 +179,7 @@ class BlackBoxStrategy(Strategy):
             "family": self.family,
             "reliability": self.reliability,
             "n_rows": self.n_rows,
-            "sharpest": self.model.sharpest,
+            "clip": self.model.clip,
             "typical": dict(self.space.typical),
             "refits": numbers,
             "rows": pack_frame(rows, "rows", arrays),
@@ -187,7 +187,7 @@ class BlackBoxStrategy(Strategy):
         return Archive(content, arrays, members)
 
     def pack_refits(self, rows: "pd.DataFrame") -> tuple[list[int] | None, dict[str, bytes]]:  # noqa: ARG002 - for subclasses with refits
-        """How many refits there are, and members of the file that hold them; `rows` are some that they can read."""
+        """Return the number of refits and the members of the file with them; `rows` are some that they can read."""
         return None, {}
 
     @classmethod
@@ -201,7 +201,7 @@ class BlackBoxStrategy(Strategy):
             )
         except InvalidInputError as error:
             raise OtherModelError(str(error)) from error
-        box = replace(box, sharpest=float(content["sharpest"]))
+        box = replace(box, clip=float(content["clip"]))
         state["model"] = replace(box, typical=_require_same(box, archive))
         return cls(**state, **cls.unpack_learned(archive, state["model"]))
 
@@ -238,7 +238,7 @@ def score_all(models: Sequence[BlackBox], rows: "pd.DataFrame | ReadTable", n_jo
 
 
 def readable_rows() -> AbstractContextManager[None]:
-    """Say so where a model cannot read a row that the schema allows."""
+    """Turn the error of a model that cannot read a row into one that says so."""
     return reading_rows(
         "a row that the schema allows",
         "make the schema narrower (allowed values, ranges, rules), or the model more tolerant",
@@ -263,7 +263,7 @@ def require_readable(models: Sequence[BlackBox], space: ActionSpace, X: "pd.Data
 
 
 def fewest_values(space: ActionSpace, X: "pd.DataFrame", samples: Sequence[Indices]) -> int:
-    """Which sample of the rows lacks the most values of categorical columns: a model fitted to it knows the fewest."""
+    """Position of the sample with the fewest values of categorical columns: a model fitted to it knows the fewest."""
     codes = [space.schema.codes(X, feature.name) for _, feature in space.categorical]
     n_values = [sum(int(np.count_nonzero(np.bincount(own[rows] + 1)[1:])) for own in codes) for rows in samples]
     return int(np.argmin(n_values))
@@ -330,9 +330,9 @@ def _reads(model: BlackBox, row: "pd.DataFrame") -> bool:
 
 def _numbers(content: dict[str, Any], schema: FeatureSchema) -> dict[str, Any]:
     """The stored fields that all strategies for black boxes have, but the model; an error where a number is none."""
-    power, seed, sharpest = int(content["power"]), int(content["seed"]), float(content["sharpest"])
+    power, seed, clip = int(content["power"]), int(content["seed"]), float(content["clip"])
     int(content["settings"]["n_options"])
-    good = power in (1, 2) and seed >= 0 and 0.0 < sharpest < 0.5
+    good = power in (1, 2) and seed >= 0 and 0.0 < clip < 0.5
     good &= (content["refits"] is None) == (content["settings"]["surrogate"] == "lime")
     good &= isinstance(content["columns"], list)
     if not good:

@@ -1,4 +1,4 @@
-"""Black boxes with surrogates fitted at the boundary: searched on these, chosen by what the refits themselves say."""
+"""Black boxes: options are searched on surrogates fitted at the boundary and chosen by the scores of refits."""
 
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -122,7 +122,7 @@ class Boundary(BlackBoxStrategy):
 
     @cached_property
     def search_set(self) -> AmbiguitySet:
-        """What the search goes by: the same for the scores of its own refits, with a margin."""
+        """Set for the scores of the refits that the search goes by, with a margin."""
         return self._certifying(self.radius + MARGIN)
 
     def _certifying(self, radius: float) -> RefitScores:
@@ -131,7 +131,7 @@ class Boundary(BlackBoxStrategy):
 
     @property
     def shortage(self) -> str:
-        """Nothing: the reliability limits what the held-out refits certify (`RefitScores.highest`)."""
+        """Always "": the reliability limits what the held-out refits certify instead (`RefitScores.highest`)."""
         return ""
 
     def expecting(self) -> "ExpectedBoundary":
@@ -167,7 +167,7 @@ class Boundary(BlackBoxStrategy):
         return np.ascontiguousarray(score_all(self.held_out, rows, n_jobs).T)
 
     def build(self, applicants: Applicants, request: PlanRequest, run: Execution) -> Found:
-        """Search plans on surrogates, and choose among the rows met by what the models say of them."""
+        """Search plans on surrogates, and choose among all rows tried by the scores that the models give them."""
         fidelity = np.full(len(applicants), np.nan)
 
         def build(some: Indices) -> FoundPlans:
@@ -192,7 +192,7 @@ class Boundary(BlackBoxStrategy):
         return Found(plans, options, fidelity=fidelity)
 
     def _certified(self, options: Options, request: PlanRequest) -> Flags:
-        """Which options to deliver, (M,): of an applicant with certified options only these, else all.
+        """Flag the options to deliver, (M,): of an applicant with certified options only these, else all.
 
         That an option is certified and refused has a probability of at most 1 - level, whatever becomes of others.
         """
@@ -272,7 +272,7 @@ class ExpectedBoundary(Boundary):
 
     @cached_property
     def search_set(self) -> AmbiguitySet:
-        """What the search goes by: the same law."""
+        """The same law, for the search."""
         return self.ambiguity(1)
 
     def explain(

@@ -36,7 +36,7 @@ WIDTH = 1.5  # of the neighbourhood, relative to the distance of the applicant f
 
 @dataclass(frozen=True, eq=False)
 class ScoredByRefits(Samples):
-    """Rows with what all models say of them.
+    """Rows with the scores of all models.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class BoundaryExploration(Exploration[ScoredByRefits]):
         return self._with_refits(samples.joined(self._query_beside(samples, draws)))
 
     def refocus(self, focus: Rows, options: ScoredByRefits) -> Rows:
-        """The options; where an applicant has none, what the focus was."""
+        """Return the options; for an applicant without any, the focus before."""
         assert isinstance(focus, ScoredByRefits)  # noqa: S101 - as `start` and this make it
         return focus.take(~np.isin(focus.owner, options.owner)).joined(options)
 

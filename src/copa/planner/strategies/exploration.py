@@ -325,7 +325,7 @@ def plausibility_where(
 
 
 def _size_and_level(request: PlanRequest, highest: float) -> tuple[int, float]:
-    """How many options to promise, and at which level each: fewer, where all of so many together are out of reach."""
+    """Number of options and level of each; fewer options where no such number reaches the guarantee together."""
     levels = enough_for_each(request, np.arange(1, request.n_options + 1))
     reached = np.flatnonzero(levels <= highest)
     n_options = int(reached[-1]) + 1 if len(reached) else request.n_options

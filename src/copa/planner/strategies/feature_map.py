@@ -51,7 +51,7 @@ class FeatureMap(Parametric):
 
     @classmethod
     def probe(cls, model: LinearModel, schema: FeatureSchema, X: "pd.DataFrame") -> Encoding:
-        """What each column does: that depends on the row."""
+        """Encoding without directions: the effect of a column depends on the row."""
         return Encoding.without_directions(model, schema, X)
 
     def build(self, applicants: Applicants, request: PlanRequest, run: Execution) -> Found:
@@ -222,7 +222,7 @@ class PhiExploration(Exploration[Samples]):
 
 
 def promising(samples: Samples) -> Rows:
-    """Of each applicant's rows the surest, and the cheapest of those that are accepted today."""
+    """The surest rows of each applicant, and the cheapest of those that are accepted today."""
     size = samples.sizes
     chosen = []
     for i in np.unique(samples.owner):

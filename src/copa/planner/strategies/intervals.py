@@ -364,7 +364,7 @@ def _among_first(changed: Flags, effort: Array) -> Flags:
 
 
 class _Judge:
-    """Tells whether options with other numbers hold: certified at their levels, accepted and allowed, as real rows."""
+    """Judge of options with other numbers, as real rows: certified at their levels, accepted and allowed."""
 
     def __init__(
         self,

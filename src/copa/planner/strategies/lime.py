@@ -1,4 +1,4 @@
-"""The paper's way with black boxes (Appendix C): one linear surrogate around each applicant, and a covariance for it.
+"""The paper's method for black boxes (Appendix C): one linear surrogate around each applicant, and a covariance for it.
 
 Kept for comparison. The surrogate is fitted where the applicant is, not where the boundary is; it is not fitted again
 where it was wrong; and how the model varies is assumed (0.05 I), not estimated. A guarantee holds if the surrogate is

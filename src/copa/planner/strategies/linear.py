@@ -71,7 +71,7 @@ class Linear(Parametric):
 
     @classmethod
     def probe(cls, model: LinearModel, schema: FeatureSchema, X: "pd.DataFrame") -> Encoding:
-        """What each column does, the same at every row."""
+        """Probe the effect of each column, which is the same at every row."""
         return Encoding.probe(model, schema, X)
 
     @property

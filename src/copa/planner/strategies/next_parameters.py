@@ -1,4 +1,4 @@
-"""What is known of the parameters of the next model: their spread from refits, and how reliable today's are."""
+"""Ambiguity set of the next model's parameters: their spread from refits, and the reliability of today's."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -38,7 +38,7 @@ Chooser = Callable[[AmbiguitySet], Array]
 
 @dataclass(frozen=True, eq=False)
 class NextParameters:
-    """What retraining says of the next parameters.
+    """Result of retraining: a set around the next parameters.
 
     Attributes
     ----------
@@ -181,7 +181,7 @@ def expected_law(theta: Array, cov: Array) -> AmbiguitySet:
 
 
 def confidence_words(confidence: float, b: float, refits: Refits) -> str:
-    """Where the radius of the rule comes from."""
+    """Describe where the radius of the rule comes from."""
     near = "" if refits.exact else "; the encoder cannot be put into today's coordinates exactly, only nearly"
     kept = "; the bins are taken to stay as they are" if refits.keeps_bins else ""
     return (

@@ -58,7 +58,7 @@ class Options:
 
     @property
     def accepted(self) -> Flags:
-        """Whether the model accepts each row, (M,): its own answer about the rows as they are written."""
+        """Flags of the rows that the model accepts, (M,): its own answer about the rows as they are written."""
         said: Flags = self.rows.once((self.model, "accepts"), lambda: self.model.accepts(self.table))
         return said
 
@@ -74,7 +74,7 @@ class Options:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a strategy found for N applicants.
+    """Plans that a strategy found for N applicants.
 
     Attributes
     ----------

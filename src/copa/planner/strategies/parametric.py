@@ -1,4 +1,4 @@
-"""Models that are linear in their encoded columns: what is known of the next parameters, and how it is stored."""
+"""Models that are linear in their encoded columns: the set of their next parameters, and how it is stored."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -115,7 +115,7 @@ class Parametric(Strategy):
 
     @cached_property
     def linearisation(self) -> Linearisation:
-        """What each change adds to an encoded row, and the moments of the parameters."""
+        """Linear model of the encoded row and moments of the parameters."""
         return Linearisation.of(self.space, self.directions, self.parameters, self.model.theta, self.irregular)
 
     def with_radius(self, radius: float, source: str) -> Self:
@@ -162,7 +162,7 @@ class Parametric(Strategy):
 
     @abstractmethod
     def chooser(self, applicants: Applicants) -> Chooser:
-        """How rows are chosen for applicants by other parameters than today's, to see how reliable a choice is."""
+        """Return a function that chooses rows by other parameters than today's, to measure how reliable a choice is."""
 
     @property
     def n_columns(self) -> int:
@@ -172,7 +172,7 @@ class Parametric(Strategy):
     @classmethod
     @abstractmethod
     def probe(cls, model: LinearModel, schema: FeatureSchema, X: "pd.DataFrame") -> Encoding:
-        """What each column of the training data does to the encoded row; `NotLinearError` where that is not so."""
+        """Probe the effect of each column on the encoded row; `NotLinearError` where it is not additive."""
 
     def ambiguity(self, n_options: int) -> AmbiguitySet:  # noqa: ARG002 - the parameters are the same for all plans
         """The distributions of the next parameters."""
@@ -198,7 +198,7 @@ class Parametric(Strategy):
         return self.model.encode(rows) if encoded is None else encoded
 
     def pack(self) -> Archive:
-        """What a saved planner holds of it, besides what all planners have."""
+        """Return the part of a saved planner that is specific to this strategy."""
         content = {
             "floor": self.floor,
             "curved": not self.additive,

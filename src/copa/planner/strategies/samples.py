@@ -1,4 +1,4 @@
-"""Rows near applicants, as explorations meet them, and what is known of them."""
+"""Rows near applicants that explorations try, with their scores and guarantees."""
 
 from dataclasses import dataclass, fields
 from typing import Any, Self
@@ -36,7 +36,7 @@ class Rows:
     values: Array
 
     def some(self, rows: npt.NDArray[np.bool_] | Indices) -> "Rows":
-        """Some of the rows, without what is known of them."""
+        """Return some of the rows, without scores and guarantees."""
         return Rows(self.owner[rows], self.values[rows])
 
     def table(self, space: ActionSpace, applicants: Applicants) -> ReadTable:
@@ -87,7 +87,7 @@ class Rows:
 
 
 class UnwrittenRows(ReadTable):
-    """Rows of the search whose cells are known by their codes and numbers: nobody is given them.
+    """Rows of the search, read from their codes and numbers; they never leave the search.
 
     They are written out where somebody asks for other cells, such as a pipeline that reads data frames.
     """
@@ -105,7 +105,7 @@ class UnwrittenRows(ReadTable):
         return self._plain_entries(names) if read is plain_entries else None
 
     def _plain_numbers(self, names: tuple[str, ...]) -> Array | None:
-        """The columns as numbers, (M, C); None where that takes writing them."""
+        """The columns as numbers, (M, C); None where the rows must be written for that."""
         own = self._applicants.table.block(plain_numbers, names)
         if own is None:
             return None
@@ -121,7 +121,7 @@ class UnwrittenRows(ReadTable):
         return numbers
 
     def _new_numbers(self, f: int) -> Array | None:
-        """The numbers that are written into a column, where it changes; None where that takes writing them."""
+        """The new numbers of a column, where it changes; None where the rows must be written for that."""
         feature, changed = self._space.columns[f], self._changed[:, f]
         values = self._values[changed, f]
         if feature.is_categorical:  # whole numbers for a model that reads its levels as such
@@ -133,7 +133,7 @@ class UnwrittenRows(ReadTable):
         return written_numbers(feature.step, values)
 
     def _plain_entries(self, names: tuple[str, ...]) -> tuple[Indices, list[tuple[int, Any]]] | None:
-        """Which of a list of entries the columns hold, (M, C); None where that takes writing them."""
+        """The entries of the columns as positions (M, C) in a list; None where the rows must be written for that."""
         own = self._applicants.table.block(plain_entries, names)
         words = self._applicants.words(self._space, names)
         if own is None or words is None:
@@ -149,7 +149,7 @@ class UnwrittenRows(ReadTable):
 
 @dataclass(frozen=True, eq=False)
 class Samples(Rows):
-    """Rows with what is known of them.
+    """Rows with their coordinates, scores and guarantees.
 
     Attributes
     ----------

@@ -53,10 +53,10 @@ def test_feature_maps_and_black_boxes_are_read_alike(rows):
 
 def test_scores_of_black_boxes_are_cut_off_where_those_of_the_one_in_force_are(rows):
     old, new = (fitted(k, RandomForestClassifier(20, random_state=0)) for k in (1, 2))
-    like = BlackBox.read(new, rows.columns).sharpened(loans.people(200, 2))
+    like = BlackBox.read(new, rows.columns).clipped_for(loans.people(200, 2))
     scores = version_scores([old, new], rows, like)
     assert (scores[1] == like.scores(rows)).all()
-    assert np.abs(scores[0]).max() <= np.log((1 - like.sharpest) / like.sharpest) + 1e-12
+    assert np.abs(scores[0]).max() <= np.log((1 - like.clip) / like.clip) + 1e-12
     assert ((scores[0] >= 0) == (old.predict(rows) == "paid")).all()
 
 
@@ -66,7 +66,7 @@ def test_versions_of_another_kind_with_log_odds_are_compared(rows):
     assert ((version_scores([forest], rows, like)[0] >= 0) == (forest.predict(rows) == "paid")).all()
     logistic = fitted(2)
     like = BlackBox.read(forest, rows.columns)
-    chance = np.clip(logistic.predict_proba(rows)[:, 1], like.sharpest, 1 - like.sharpest)
+    chance = np.clip(logistic.predict_proba(rows)[:, 1], like.clip, 1 - like.clip)
     np.testing.assert_allclose(version_scores([logistic], rows, like)[0], np.log(chance / (1 - chance)), atol=1e-9)
 
 
