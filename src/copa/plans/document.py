@@ -275,10 +275,10 @@ WEIGHT_ROUNDING = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """Claims of a file about one plan of J options, and their proof; what is not asked for is named as in `Plan`."""
+    """Claims of a file about one plan of J options, and their proof; attributes are named as in `Plan`."""
 
     asked: float | None  # the guarantee asked for
-    asked_for: str
+    asked_for: str  # "each", "all" or "any"
     label: Any
     status: str
     option_lower: Array
