@@ -33,9 +33,11 @@ const CopaCards = (function () {
     // Everything about applicant i that a person may search for, as numbers of texts.
     function searched(i, visit) {
       if (visit(label.texts[i]) || visit(sign.texts[i])) { return true; }
-      const last = words.length ? firstChange[firstCard[i + 1]] : 0;
-      for (let k = words.length ? firstChange[firstCard[i]] : 0; k < last; k += 1) {
-        if (words.some((numbers) => visit(numbers[k]))) { return true; }
+      const first = words.length ? firstChange[firstCard[i]] : 0, last = words.length ? firstChange[firstCard[i + 1]] : 0;
+      for (const numbers of words) {
+        for (let k = first; k < last; k += 1) {
+          if (visit(numbers[k])) { return true; }
+        }
       }
       return today.cells.some((cells) => visit(cells[i]));
     }
