@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from cases import mostly_extended
+
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
 NAMED = re.compile(r"^::: ([\w.]+)$", re.MULTILINE)
@@ -108,7 +110,7 @@ def run(examples):
     return "".join(messages)
 
 
-@pytest.mark.parametrize("name", PUBLIC)
+@pytest.mark.parametrize("name", mostly_extended(PUBLIC, [name for name in PUBLIC if "distributed" not in name]))
 def test_an_example_stands_alone_and_prints_what_is_shown(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = "\n".join(sections(resolve(name).__doc__).get("Examples", []))

@@ -75,7 +75,7 @@ def audit_plans(strategy: Strategy, given: ReadablePlans, request: PlanRequest, 
     n, n_options = len(given.origins), given.n_options
     with stage("reading what the model says of the options"):
         options = strategy.evaluate_options(given.origins, given.rows, given.owner, n_options, n_jobs, given.encoded)
-    sized = replace(request, n_options=n_options)
+    sized = replace(request, n_options=max(n_options, 1))  # 0 where nobody has an option
     delivered = deliver(strategy, given.origins, options, sized, n_jobs, keep_refused=True)
     with stage("checking the options against the schema"):
         violations = _violations(strategy, given.origins, options)

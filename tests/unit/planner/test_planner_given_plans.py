@@ -133,6 +133,13 @@ def test_a_weak_plan_is_fragile_and_says_what_breaks_first(planner, declined, we
         assert f"option {np.argmax(plan.weights) + 1} breaks first" in plan.message
 
 
+def test_plans_without_any_option_are_audited_and_corrected_too(planner, declined):
+    empty = [declined.iloc[:0]] * 3
+    for found in (planner.audit(empty, declined.iloc[:3]), planner.correct(empty, declined.iloc[:3]).after):
+        assert found.counts.tolist() == [0, 0, 0]
+        assert set(found.status) == {"infeasible"}
+
+
 def test_bad_rows_are_errors_and_people_without_options_are_said_so(planner, batch, declined):
     table = as_table(batch[:5])
     table.loc[table["applicant"] == declined.index[1], "job"] = "pilot"
