@@ -54,8 +54,9 @@ def root(
 ) -> None:
     """Counterfactual plans with certified lower bounds on their validity when the model is retrained.
 
-    Exit codes: 0 fine; 1 bad data, nothing planned, a proof that fails or too many promises broken; 2 wrong use, or a
-    candidate that could not be tried; 130 stopped by Ctrl-C, 143 by SIGTERM. A pipe that closes early changes none.
+    Exit codes: 0 fine; 1 bad data, nothing planned, a proof that fails or too many promises broken.
+
+    2 wrong use, or a candidate that could not be tried; 130 stopped by Ctrl-C, 143 by SIGTERM.
     """
 
 

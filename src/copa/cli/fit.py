@@ -57,7 +57,6 @@ def require_few_texts(features: "pd.DataFrame", spared: Container[str]) -> None:
 def fit(  # noqa: PLR0913 - the options of the command
     data: Annotated[Path, typer.Argument(help="Training data: .csv or .parquet.", metavar="DATA")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Write the bundle to this file.", metavar="BUNDLE")],
-    settings: PlannerOptions,
     *,
     target: Target = None,
     favourable: Favourable = None,
@@ -65,6 +64,7 @@ def fit(  # noqa: PLR0913 - the options of the command
     trust_pickle: TrustPickle = False,
     schema: Schema = None,
     drop: Drop = None,
+    settings: PlannerOptions,
 ) -> None:
     """Learn how a model varies when it is retrained, and write all that planning needs to one file."""
     from copa.planner import RecoursePlanner

@@ -41,7 +41,6 @@ def keep(
     tried: PromisesOptions,
     *,
     target: Target = None,
-    margin: Annotated[float, typer.Option(help="Least score of a promised row.")] = 0.001,
 ) -> int:
     """Refit a model to new data so that it accepts every row that was promised, and say what that costs."""
     from copa.data.tables.files import read_options
@@ -77,7 +76,6 @@ def keep(
             labels,
             promised,
             max_broken=tried.max_broken,
-            margin=margin,
             favourable=wanted,
             threshold=own_threshold if tried.threshold is None else tried.threshold,
             model_version=tried.model_version,

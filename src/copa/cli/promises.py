@@ -28,7 +28,7 @@ COLUMNS = ("promise", "applicant", "option", "guarantee", "status", "made", "val
 PANEL = "Options of every command of `copa promises`"
 
 PromiseId = Annotated[str, typer.Argument(help="Id of the promise.", metavar="PROMISE")]
-Reason = Annotated[str, typer.Option(help="Why; a refusal needs one.", metavar="TEXT")]
+Reason = Annotated[str, typer.Option(help="Reason; a refusal needs one.", metavar="TEXT")]
 MayDiffer = Annotated[
     list[str] | None,
     typer.Option("--may-differ", help="Column in which a row may differ from the promised one; repeatable."),
@@ -46,7 +46,7 @@ def promises(
         inherited_option(
             "--ledger",
             envvar=LEDGER_VARIABLE,
-            help="Ledger: postgresql://user@host/name, or an SQLite file. With a password, put it into the variable.",
+            help="Ledger: postgresql://user@host/name, or an SQLite file. A password belongs in the variable.",
             metavar="URL",
             panel=PANEL,
         ),
@@ -58,7 +58,7 @@ def promises(
         ),
     ] = None,
 ) -> None:
-    """Record what was promised to people, and what became of it, in a ledger."""
+    """Keep a ledger of what was promised to people, and of what became of it."""
 
 
 def create() -> int:
@@ -176,7 +176,7 @@ def redeem(
     model: SkopsModel = None,
     *,
     decision: Annotated[
-        str | None, typer.Option(help="If the promise is broken: honour or refuse.", metavar="WORD")
+        str | None, typer.Option(help="Decision on a broken promise: honour or refuse.", metavar="WORD")
     ] = None,
     reason: Reason = "",
     may_differ: MayDiffer = None,

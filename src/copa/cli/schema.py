@@ -23,7 +23,7 @@ from copa.models.encoders import encoder_categories
 SHOWN = 5  # bad rows
 CELLS = ("missing", "special", "outside")
 
-commands = typer.Typer(cls=Group, help="What may change: infer a schema from data, or check one.", no_args_is_help=True)
+commands = typer.Typer(cls=Group, help="Infer a schema from data, or check one.", no_args_is_help=True)
 
 
 def infer(
@@ -36,7 +36,7 @@ def infer(
     model: ModelFile = None,
     trust_pickle: TrustPickle = False,
 ) -> None:
-    """Describe the columns of a table as its data show them: a start, to be read and corrected.
+    """Infer a schema from data: a draft to read and correct.
 
     With --model, only the model's columns, and what its encoders take for categories is categorical.
     """
