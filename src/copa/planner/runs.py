@@ -90,11 +90,11 @@ def plan_here(
 
 
 def plan_on(client: Any, planner: "RecoursePlanner", rows: Rows) -> Iterator[tuple[int, Part | Exception]]:
-    """Plan for parts side by side on the workers of a cluster; those of a worker that dies go to another.
+    """Plan for parts side by side on the workers of a Dask cluster; those of a worker that dies go to another.
 
     No more parts are sent at a time than keep the workers busy.
     """
-    from distributed import as_completed
+    from distributed import CancelledError, as_completed
 
     # Not scattered: what is computed can be computed again when every worker that had it is gone.
     sent = client.submit(for_worker, planner, pure=False)
@@ -110,27 +110,26 @@ def plan_on(client: Any, planner: "RecoursePlanner", rows: Rows) -> Iterator[tup
             waiting.add(future)
 
     with stage("planning") as advance:
-        submit_some()
-        for future in waiting:
-            number, outcome = numbers.pop(future), _outcome(client, future)
-            yield number, outcome
-            if isinstance(outcome, Part):
-                advance(sum(outcome.statuses.values()))
-            future.release()
+        try:
             submit_some()
+            for future in waiting:
+                number, outcome = numbers.pop(future), _outcome(client, future)
+                yield number, outcome
+                if isinstance(outcome, Part):
+                    advance(sum(outcome.statuses.values()))
+                future.release()
+                submit_some()
+        except (OSError, CancelledError) as lost:
+            raise DataError(f"the connection to the scheduler was lost: {lost}") from lost
 
 
 def _outcome(client: Any, future: Any) -> Part | Exception:
-    from distributed import CancelledError
-
+    """Return what became of a part: its plans, or the error that was raised on the worker."""
     if future.status in ("cancelled", "lost") or client.status != "running":
         raise DataError("the connection to the scheduler was lost")
     error = future.exception() if future.status == "error" else None
     if error is None:
-        try:
-            part: Part = future.result()
-        except (OSError, CancelledError) as lost:
-            raise DataError(f"the connection to the scheduler was lost: {lost}") from lost
+        part: Part = future.result()
         return part
     if isinstance(error, Exception):
         return error
