@@ -19,7 +19,7 @@ from copa.cli.commands import (
     guarded,
     wants_json,
 )
-from copa.cli.messages import open_streams, show, show_json, signals_as_exceptions
+from copa.cli.messages import FAILED, MISUSED, open_streams, show, show_json, signals_as_exceptions
 
 app = typer.Typer(
     name="copa",
@@ -88,7 +88,8 @@ for command in (
     serve.serve,
     warm_up,
 ):
-    app.command(cls=Command)(guarded(command))
+    # Exit code 1 of `copa gate` is a verdict; whatever keeps the candidate from being tried is none.
+    app.command(cls=Command)(guarded(command, MISUSED if command is gate.gate else FAILED))
 app.add_typer(schemas.commands, name="schema")
 app.add_typer(promises.commands, name="promises")
 

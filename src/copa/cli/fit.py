@@ -58,7 +58,7 @@ def fit(  # noqa: PLR0913 - the options of the command
     data: Annotated[Path, typer.Argument(help="Training data: .csv or .parquet.", metavar="DATA")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Write the bundle to this file.", metavar="BUNDLE")],
     *,
-    target: Target = None,
+    target: Target,
     favourable: Favourable = None,
     model: ModelFile = None,
     trust_pickle: TrustPickle = False,
@@ -72,8 +72,6 @@ def fit(  # noqa: PLR0913 - the options of the command
     from copa.planner.training_data import read_training_data
 
     require_outputs(output, (), data, model, schema)
-    if target is None:
-        raise MisuseError("missing option --target: the column with the outcome")
     table = open_data(data, drop or ())
     require_columns(table, [target])
     table.require_distinct()

@@ -24,7 +24,7 @@ else:  # the words that the library knows, as typer takes a choice of words
 
 BundleArgument = Annotated[Path, typer.Argument(help="Bundle made by `copa fit`.", metavar="BUNDLE")]
 Data = Annotated[Path, typer.Argument(help="Data: .csv or .parquet.", metavar="DATA")]
-Target = Annotated[str | None, typer.Option(help="Column of the outcome.", metavar="COL")]
+Target = Annotated[str, typer.Option(help="Column of the outcome.", metavar="COL")]
 Drop = Annotated[
     list[str] | None,
     typer.Option(help="Column to leave out, by name or by position ('#3' is the third); repeatable.", metavar="COL"),

@@ -161,7 +161,8 @@ def plan_run(
     Returns
     -------
     Run
-        Which `PlanBatch.load(folder)` reads as one batch.
+        With `folder`, `n_applicants`, `statuses`, and `batches()`, which yields the plans a part at a time;
+        `PlanBatch.load(folder)` reads them as one batch.
 
     Raises
     ------
@@ -185,7 +186,7 @@ def plan_run(
     >>> planner = copa.RecoursePlanner(model, n_options=2, later_models=later, random_state=0, progress=False).fit(X, y)
     >>> run = plan_run(planner, X.head(40), Path(mkdtemp()) / "run")
     >>> run.statuses
-    {'already_valid': 21, 'ok': 19}
+    {'already_valid': 19, 'ok': 21}
     >>> len(copa.PlanBatch.load(run.folder))
     40
     """
