@@ -94,14 +94,16 @@ def plan_on(client: Any, planner: "RecoursePlanner", rows: Rows) -> Iterator[tup
 
     No more parts are sent at a time than keep the workers busy.
     """
-    from distributed import CancelledError, as_completed
+    from distributed import as_completed
 
     # Not scattered: what is computed can be computed again when every worker that had it is gone.
     sent = client.submit(for_worker, planner, pure=False)
     waiting, numbers, left = as_completed(), dict[Any, int](), iter(rows)
 
     def submit_some() -> None:
-        while len(numbers) < 2 * max(sum(client.nthreads().values()), 1) + 1:
+        with _answering(client):
+            n_threads = sum(client.nthreads().values())
+        while len(numbers) < 2 * max(n_threads, 1) + 1:
             number, applicants = next(left, (None, None))
             if number is None:
                 return
@@ -110,30 +112,40 @@ def plan_on(client: Any, planner: "RecoursePlanner", rows: Rows) -> Iterator[tup
             waiting.add(future)
 
     with stage("planning") as advance:
-        try:
+        submit_some()
+        for future in waiting:
+            number, outcome = numbers.pop(future), _outcome(client, future)
+            yield number, outcome
+            if isinstance(outcome, Part):
+                advance(sum(outcome.statuses.values()))
+            future.release()
             submit_some()
-            for future in waiting:
-                number, outcome = numbers.pop(future), _outcome(client, future)
-                yield number, outcome
-                if isinstance(outcome, Part):
-                    advance(sum(outcome.statuses.values()))
-                future.release()
-                submit_some()
-        except (OSError, CancelledError) as lost:
-            raise DataError(f"the connection to the scheduler was lost: {lost}") from lost
 
 
 def _outcome(client: Any, future: Any) -> Part | Exception:
-    """Return what became of a part: its plans, or the error that was raised on the worker."""
-    if future.status in ("cancelled", "lost") or client.status != "running":
-        raise DataError("the connection to the scheduler was lost")
-    error = future.exception() if future.status == "error" else None
-    if error is None:
-        part: Part = future.result()
-        return part
+    with _answering(client):
+        if future.status in ("cancelled", "lost"):
+            raise DataError("the connection to the scheduler was lost")
+        error = future.exception() if future.status == "error" else None
+        if error is None:
+            part: Part = future.result()
+            return part
     if isinstance(error, Exception):
         return error
     raise error
+
+
+@contextmanager
+def _answering(client: Any) -> Iterator[None]:
+    """Name a scheduler that is gone while it is asked as the cause."""
+    from distributed import CancelledError
+
+    if client.status != "running":
+        raise DataError("the connection to the scheduler was lost")
+    try:
+        yield
+    except (OSError, CancelledError) as lost:
+        raise DataError(f"the connection to the scheduler was lost: {lost}") from lost
 
 
 def for_worker(planner: "RecoursePlanner") -> "RecoursePlanner":
