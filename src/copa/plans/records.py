@@ -334,8 +334,8 @@ class BatchRecord(Sequence[PlanT_co]):
         for k in np.flatnonzero(flags.any(axis=0)).tolist():
             name, here = self.options.columns[k], first + np.flatnonzero(flags[:, k])
             feature = schema[name] if name in schema else None  # noqa: SIM401 - a schema has no get
-            before = cells_of(self.applicants.iloc[self.owner[here], k])
-            after = cells_of(self.options.iloc[here, k])
+            before = cells_of(self.applicants[name].take(self.owner[here]))  # iloc takes three times as long
+            after = cells_of(self.options[name].take(here))
             known: dict[tuple[Any, ...], Change] = {}
             for row, old, new in zip(here.tolist(), before, after, strict=True):
                 interval = self.interval(row, k)
