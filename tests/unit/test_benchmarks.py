@@ -10,6 +10,7 @@ import benchmarks
 MODULES = sorted(module.name for module in pkgutil.walk_packages(benchmarks.__path__, "benchmarks."))
 
 
+@pytest.mark.extended  # some draw pictures with packages of their own
 @pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("__main__")])
 def test_a_benchmark_finds_what_it_imports(name):
     importlib.import_module(name)
