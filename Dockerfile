@@ -2,7 +2,7 @@
 #   docker build -t copa .
 #   docker run --read-only -p 8000:8000 -v "$PWD/loans.copa:/data/bundle.copa:ro" -v "$PWD/token:/data/token:ro" copa
 
-# The wheel, with its kernels compiled: this image has a linker, the one below needs none.
+# The wheel, with its kernels compiled: this image has a compiler, the one below needs none.
 FROM python:3.12 AS build
 WORKDIR /source
 COPY . .
@@ -13,11 +13,10 @@ COPY --from=build /wheels /wheels
 RUN python -m pip install --no-cache-dir "$(ls /wheels/*.whl)[serve]" && rm -r /wheels
 RUN useradd --create-home --uid 10001 copa
 USER copa
-ENV COPA_KERNELS=library \
-    OPENBLAS_NUM_THREADS=1 \
+ENV OPENBLAS_NUM_THREADS=1 \
     OMP_NUM_THREADS=1 \
     PYTHONUNBUFFERED=1
-RUN copa warm-up
+RUN copa --version
 EXPOSE 8000
 HEALTHCHECK --interval=30s --timeout=5s --start-period=20s \
     CMD ["python", "-c", "from urllib.request import urlopen; urlopen('http://localhost:8000/healthz', timeout=4)"]

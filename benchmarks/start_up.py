@@ -1,10 +1,8 @@
 """Importing COPA and the first calls, each in a fresh interpreter.
 
-The package is built as a wheel and installed into a temporary folder, as `pip install` does it: `library` are calls
-with the kernels that were compiled then, `Numba` those of the fallback, with an empty cache in a temporary folder
-(`NUMBA_CACHE_DIR`). Seconds of these rows are of the processor, on all cores together. The bound is
-`copa.validity_bounds` on one plan of five options in fifteen dimensions, without the imports; the plan is that of the
-README, fit and ten applicants.
+The package is built as a wheel and installed into a temporary folder, as `pip install` does it. Seconds of the first
+bound and of the plan are of the processor, on all cores together. The bound is `copa.validity_bounds` on one plan of
+five options in fifteen dimensions, without the imports; the plan is that of the README, fit and ten applicants.
 """
 
 import subprocess
@@ -66,20 +64,14 @@ def run(*, quick: bool) -> list[Row]:
     importing = min(fresh(IMPORT)[0] for _ in range(repeats))
     with tempfile.TemporaryDirectory() as place:
         building = install(Path(place))
-        library = {"PYTHONPATH": place, "COPA_KERNELS": "library"}
-        bounds = [fresh(CLOCK + BOUND, **library) for _ in range(repeats)]
-        plan = min(fresh(CLOCK + PLAN, **library)[0] for _ in range(repeats))
-        fallback = {"PYTHONPATH": place, "COPA_KERNELS": "jit", "NUMBA_CACHE_DIR": f"{place}/cache"}
-        compiled, _ = fresh(CLOCK + PLAN, **fallback), fresh(CLOCK + BOUND, **fallback)
-        warm = min(fresh(CLOCK + PLAN, **fallback)[0] for _ in range(repeats))
+        bounds = [fresh(CLOCK + BOUND, PYTHONPATH=place) for _ in range(repeats)]
+        plan = min(fresh(CLOCK + PLAN, PYTHONPATH=place)[0] for _ in range(repeats))
     least = f"least of {repeats}"
     return [
         Row(name="import copa", size=least, seconds=importing, measured=importing, unit="s", at_most=1.0),
         _bounded("build of the wheel, by the clock", "once", building, 90.0),
-        _bounded("library: first bound", least, min(first for first, _ in bounds), 1.0),
-        _bounded("library: first fit and plan", least, plan, 8.0),
-        _bounded("Numba: first fit and plan ever", "once", compiled[0], 36.0),
-        Row(name="Numba: first fit and plan of a process", size=least, seconds=warm),
+        _bounded("first bound", least, min(first for first, _ in bounds), 0.2),
+        _bounded("first fit and plan", least, plan, 8.0),
         Row(name="second bound, by the clock", size=least, seconds=min(second for _, second in bounds)),
     ]
 

@@ -1,8 +1,7 @@
 """Break the code in one line at a time and see that the tests notice: `make mutants`.
 
 `mutants.toml` lists the mutations. Each is applied to a copy of the sources, never to the working tree, and the tests
-it names must fail. The copies keep the times of the files, so that compiled kernels are read from their cache unless
-the mutation is in one of them.
+it names must fail. Where the mutation is in a kernel, the kernels of the copy are compiled anew.
 
     python tests/run_mutants.py             # all
     python tests/run_mutants.py corrections # those whose file or reason contains the word
@@ -19,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
+
+from kernels.build import build_kernels, copy_sources
 
 TESTS = Path(__file__).parent
 SOURCES = TESTS.parent / "src"
@@ -97,6 +98,8 @@ def judge(mutant: Mutant, folder: Path, base: Path) -> str:
     copy = folder / "src"
     shutil.copytree(base, copy)
     (copy / "copa" / mutant.file).write_text(mutant.mutated(copy), encoding="utf-8")
+    if mutant.file.endswith((".hpp", ".cpp")):
+        build_kernels(copy, folder)
     log = folder / "log"
     code = run_tests(copy, list(mutant.tests), log, TIME_LIMIT)
     shutil.rmtree(copy)
@@ -115,9 +118,8 @@ def main(words: list[str]) -> int:
         mutant.mutated(SOURCES)
     with TemporaryDirectory(prefix="copa-mutants-") as name:
         place = Path(name)
-        base = place / "src"
-        shutil.copytree(SOURCES, base)
-        # Without a mutation the tests must pass; this run also compiles what the copies then share.
+        base = copy_sources(place / "src", SOURCES)
+        # Without a mutation the tests must pass.
         if run_tests(base, sorted({test for m in mutants for test in m.tests}), place / "log") != PASSED:
             sys.stdout.write((place / "log").read_text(encoding="utf-8"))
             return 1

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from reproduction.session import Session
 
-PACKAGES = ("copa-recourse", "numpy", "scipy", "scikit-learn", "numba", "dice-ml", "torch")
+PACKAGES = ("copa-recourse", "numpy", "scipy", "scikit-learn", "dice-ml", "torch")
 
 
 def about_section(session: "Session", protocols: tuple[str, ...]) -> Section:

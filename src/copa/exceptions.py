@@ -7,7 +7,6 @@ CopaError
 ├── DataError           (also a RuntimeError)  a data file is missing or is not what it should be
 └── MissingPackageError (also an ImportError)  an optional package is needed and not installed
 
-CompilationWarning      (a UserWarning)        the compiled kernels cannot be kept for the next process
 BlackBoxWarning         (a UserWarning)        a model made of linear ones is treated as a black box
 WeakModelWarning        (a UserWarning)        the model is no better than always giving the more frequent answer
 ProtectedReasonWarning  (a UserWarning)        a letter gives an attribute as a reason that the law may protect
@@ -95,18 +94,6 @@ class MissingPackageError(CopaError, ImportError):
     >>> from copa.exceptions import MissingPackageError
     >>> issubclass(MissingPackageError, ImportError)
     True
-    """
-
-
-class CompilationWarning(UserWarning):
-    """The compiled kernels work, but cannot be kept for the next process; the message says what to do.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from copa.exceptions import CompilationWarning
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore", CompilationWarning)  # compile in every process, and say nothing
     """
 
 

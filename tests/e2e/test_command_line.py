@@ -15,7 +15,7 @@ from copa import FeatureSchema, LaterModels, RecoursePlanner
 from copa._core.words import rounded_up
 from copa.planner.bundle import load_bundle
 from copa.plans import PlanBatch
-from e2e.command_runs import FIT, copa, json_of, misused, process, refused
+from e2e.command_runs import FIT, copa, json_of, process, refused
 from unit.planner import loans
 
 
@@ -395,12 +395,6 @@ def test_help_and_version_are_there():
     assert process("--version").stdout.strip() == __import__("copa").__version__
 
 
-def test_warm_up_says_where_kernels_come_from():
-    line = copa("warm-up").stdout.splitlines()[-1]
-    assert line.startswith(("kernels: library for ", "kernels: compiled by Numba on first use"))
-    assert json_of("warm-up") == {"kernels": line}
-
-
 def test_fit_asks_for_the_column_of_the_outcome(bank, tmp_path):
     data = (bank / "bank.csv", "--schema", bank / "schema.yaml", "-o", tmp_path / "b", *FIT)
-    assert "Missing option '--target'" in misused("fit", *data)
+    assert "missing option --target" in refused("fit", *data, code=2)

@@ -25,9 +25,7 @@ def bank(tmp_path_factory):
 @pytest.fixture(scope="module")
 def planner(bank):
     """Fitted by the command, as it comes out of the bundle."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("copa.planner.recourse_planner.KERNELS", ())  # would be compiled ahead of their first use
-        return load_bundle(command_runs.fit_bank(bank)).planner
+    return load_bundle(command_runs.fit_bank(bank)).planner
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from copa._core.progress import counting
 from copa.cli import backtest, demo, external, fit, gate, keep, letter, plan, promises, serve, verify
 from copa.cli import schema as schemas
 from copa.cli.commands import (
@@ -17,9 +16,8 @@ from copa.cli.commands import (
     Quiet,
     RawCells,
     guarded,
-    wants_json,
 )
-from copa.cli.messages import FAILED, MISUSED, open_streams, show, show_json, signals_as_exceptions
+from copa.cli.messages import open_streams, signals_as_exceptions
 
 app = typer.Typer(
     name="copa",
@@ -54,24 +52,9 @@ def root(
 ) -> None:
     """Counterfactual plans with certified lower bounds on their validity when the model is retrained.
 
-    Exit codes: 0 fine; 1 bad data, nothing planned, a proof that fails or too many promises broken.
-
-    2 wrong use, or a candidate that could not be tried; 130 stopped by Ctrl-C, 143 by SIGTERM.
+    Exit codes: 0 fine; 1 bad data, nothing planned, a proof that fails or too many promises broken; 2 wrong use, or a
+    candidate that could not be tried; 130 stopped by Ctrl-C, 143 by SIGTERM. A pipe that closes early changes none.
     """
-
-
-def warm_up() -> None:
-    """Compile the kernels now, where the package came without its library of them, and say where they come from."""
-    from copa._core.compilation import entry_points
-    from copa._core.kernels import kernel, kernels_in_use
-
-    names = entry_points()
-    for name in counting(names, "compiling kernels", len(names), "kernels"):
-        kernel(name)
-    if wants_json():
-        show_json({"kernels": kernels_in_use()})
-    else:
-        show(kernels_in_use())
 
 
 for command in (
@@ -86,10 +69,8 @@ for command in (
     gate.gate,
     keep.keep,
     serve.serve,
-    warm_up,
 ):
-    # Exit code 1 of `copa gate` is a verdict; whatever keeps the candidate from being tried is none.
-    app.command(cls=Command)(guarded(command, MISUSED if command is gate.gate else FAILED))
+    app.command(cls=Command)(guarded(command))
 app.add_typer(schemas.commands, name="schema")
 app.add_typer(promises.commands, name="promises")
 

@@ -18,7 +18,7 @@ from copa._core.words import ERROR, INFEASIBLE, METHODS, OK, TIME_LIMIT
 from copa.data.tables.frames import as_backend, with_columns
 from copa.planner.audit import Audit, ReadablePlans, audit_plans
 from copa.planner.plan import deliver, reasons_against
-from copa.planner.search._kernels.arguments import FoundRows, Outcome, Regions
+from copa.planner.search.arguments import FoundRows, Outcome, Regions
 from copa.planner.search.neighbourhood import rows_within
 from copa.planner.search.problem import ActionSpace
 from copa.planner.search.regions import keeping, read_regions, standing_at

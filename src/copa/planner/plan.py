@@ -13,7 +13,7 @@ from copa.data.schema import FeatureSchema
 from copa.data.schema.columns import ReadTable
 from copa.data.schema.support import LEAST_ROWS, count_withheld, how_to_offer
 from copa.exceptions import InvalidInputError
-from copa.planner.search._kernels.arguments import Outcome
+from copa.planner.search.arguments import Outcome
 from copa.planner.search.problem import as_levels
 from copa.planner.settings import Execution
 from copa.planner.strategies.applicants import Applicants

@@ -9,9 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from copa._core.compilation import compiled_meanwhile
 from copa._core.files import write_atomically
-from copa._core.kernels import load_kernels
 from copa._core.progress import showing, stage
 from copa._core.threads import one_blas_thread
 from copa.data.schema import FeatureSchema
@@ -28,7 +26,6 @@ from copa.planner.later_models import LaterModels, read_later_models, with_horiz
 from copa.planner.persistence import FORMAT, StoredPlanner, pack_planner, unpack_planner
 from copa.planner.plan import BLOCK, plan_block
 from copa.planner.representation import planner_html, planner_line
-from copa.planner.search.run import KERNELS as SEARCHING
 from copa.planner.settings import Execution
 from copa.planner.strategies.base import Strategy
 from copa.planner.strategies.weighted import Weighted
@@ -36,7 +33,6 @@ from copa.planner.wishes import Wishes
 from copa.plans import PlanBatch, PlanRequest
 from copa.plans.external import ExternalPlans, read_plans
 from copa.plans.request import PaperObjective
-from copa.theory.bounds.ball_problem import KERNELS as BOUNDING
 from copa.theory.sets import WeightMoments
 from copa.theory.sets.ambiguity import AmbiguitySet
 
@@ -47,8 +43,6 @@ if TYPE_CHECKING:
 
     from copa.analysis.backtest import Backtest
     from copa.plans.cost import Cost
-
-KERNELS = (*BOUNDING, *SEARCHING)  # that plans need
 
 
 class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -217,11 +211,9 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         described = load_schema(self.schema)
         favourable = read_favourable(self.favourable, described, self.model, y)
         refuse_own_threshold(self.model, favourable)
-        with showing(self.progress), stage("fitting the planner"):
-            # One thread for BLAS: its matrices are small here, and threads that wait for the next one spin.
-            with compiled_meanwhile(KERNELS), one_blas_thread:
-                self.strategy_ = learn(self, table, y, described, favourable)
-            load_kernels(KERNELS)  # now, so that a time limit of `plan` is not spent on it
+        # One thread for BLAS: its matrices are small here, and threads that wait for the next one spin.
+        with showing(self.progress), stage("fitting the planner"), one_blas_thread:
+            self.strategy_ = learn(self, table, y, described, favourable)
         self.fitted_settings_ = as_fitted(self)
         self.template_ = table.iloc[:0][[*dict.fromkeys([*self.strategy_.model.columns, *self.schema_.names])]]
         self.fingerprint_ = Fingerprint.take(self.model, self.strategy_.model, self.strategy_.reference_rows)
@@ -452,7 +444,6 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         planner.fingerprint_ = Fingerprint.take(
             planner.model, planner.strategy_.model, planner.strategy_.reference_rows
         )
-        load_kernels(KERNELS)
         return stored
 
     def _searching(self) -> Strategy:

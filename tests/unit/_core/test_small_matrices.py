@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
+from copa._inner_kernels import small_matrices
 
-from compiled_kernels import CallableModule
-
-small_matrices = CallableModule("_core._kernels.small_matrices")
 SIZES = [1, 2, 3, 6, 11]
 
 

@@ -10,7 +10,7 @@ from sklearn.ensemble import RandomForestClassifier
 import copa
 from copa import InvalidInputError
 from copa._core.words import rounded_down
-from copa.planner.search._kernels.arguments import FoundPlans, Outcome
+from copa.planner.search.arguments import FoundPlans, Outcome
 from copa.planner.search.neighbourhood import Draws, rows_around
 from copa.planner.strategies.black_box import BlackBoxStrategy
 from copa.planner.strategies.lime import Lime

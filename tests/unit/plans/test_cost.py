@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
+from copa._inner_kernels.search import effort, row_distance
 
 import copa
-from compiled_kernels import callable_from_python
 from copa.data.schema import Feature
 from copa.exceptions import InvalidInputError
-from copa.planner.search._kernels.arguments import Regions
-from copa.planner.search._kernels.cost import effort, row_distance
+from copa.planner.search.arguments import Regions
 from copa.planner.search.run import choose_options
 from copa.plans.cost import L1, L2, Cost, read_cost, spread_prices
 from oracle.tiny_problems import tiny_problems
@@ -20,23 +19,22 @@ GRADE = Feature("grade", "ordinal", values=tuple(range(9)), weight=1.5, spread=1
 
 @pytest.mark.parametrize("cost", [L1(), L2()])
 def test_the_compiled_effort_and_distance_are_those_of_numpy(cost):
-    compiled_effort, compiled_distance = callable_from_python(effort), callable_from_python(row_distance)
     for problem in tiny_problems(6, SEED, 2):
         searcher = Searcher(problem, cost=cost)
         prices, regions = searcher.space.prices, searcher.applicants.regions
         rows = searcher.drawn(N_DRAWS)
         expected = cost.effort(prices, regions.own[0], rows)
         region = regions.take(0)
-        np.testing.assert_allclose([compiled_effort(prices, region, row) for row in rows], expected, rtol=1e-13)
+        np.testing.assert_allclose([effort(prices, region, row) for row in rows], expected, rtol=1e-13)
         expected = cost.distance(prices, rows, rows[::-1])
         pairs = zip(rows, rows[::-1], strict=True)
-        np.testing.assert_allclose([compiled_distance(prices, a, b) for a, b in pairs], expected, rtol=1e-13)
+        np.testing.assert_allclose([row_distance(prices, a, b) for a, b in pairs], expected, rtol=1e-13)
 
 
 def test_the_ends_of_an_ordinal_are_all_its_ranks_apart():
     ends = np.array([[0.0], [8.0]])
     assert L1().distance(L1().prices([GRADE]), *ends) == pytest.approx(1.5 * 8 / 1.2)
-    assert callable_from_python(row_distance)(L1().prices([GRADE]), *ends) == pytest.approx(1.5 * 8 / 1.2)
+    assert row_distance(L1().prices([GRADE]), *ends) == pytest.approx(1.5 * 8 / 1.2)
 
 
 AT_ZERO = Regions.empty(1, 2, 2, 2).take(0)

@@ -5,10 +5,10 @@ from time import perf_counter
 import numpy as np
 
 from copa._core.arrays import Array, Indices
-from copa._core.kernels import kernel
 from copa._core.threads import for_each_chunk, stopping_at
+from copa._kernels import nearest_rows
 from copa.data.tables.cells import snap
-from copa.planner.search._kernels.arguments import FoundRows, Outcome, Regions, Starts, Targets, take_rows
+from copa.planner.search.arguments import FoundRows, Outcome, Regions, Starts, Targets, take_rows
 from copa.planner.search.problem import Linearisation, as_levels
 from copa.planner.search.regions import keeping, ways_in
 from copa.planner.search.rows import left_entries, relaxed_rows
@@ -78,7 +78,6 @@ def _search(
     run : tuple
         Threads and deadline.
     """
-    nearest_rows = kernel("copa.planner.search._kernels.nearest:nearest_rows")
     space, (n_jobs, deadline) = linear.space, run
     regions, m, n_numeric = inputs[0], len(shift), len(space.numeric)
     numbers, per_unit = _nearest_numbers(linear, regions, shift)
@@ -89,9 +88,9 @@ def _search(
     def work(some: slice) -> None:
         if perf_counter() > deadline:
             return
-        applicants = (take_rows(part, some) for part in (*inputs, goal_arrays))
-        targets = Targets(numbers[some], per_unit, levels[some])
-        nearest_rows(linear.problem._replace(stop=stop), *applicants, targets, take_rows(nearest, some))
+        problem, targets = linear.problem._replace(stop=stop), Targets(numbers[some], per_unit, levels[some])
+        here, starts = (take_rows(part, some) for part in inputs)
+        nearest_rows(problem, here, starts, take_rows(goal_arrays, some), targets, take_rows(nearest, some))
 
     with stopping_at(deadline) as stop:
         for_each_chunk(work, m, CHUNK, n_jobs, in_kernels=True, what="finding the nearest rows", unit="options")

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array
 from copa.data.tables.cells import snap
-from copa.planner.search._kernels.arguments import Regions
+from copa.planner.search.arguments import Regions
 from copa.planner.search.problem import ActionSpace, as_levels
 from copa.plans.cost import unit_of_effort
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from copa._core._kernels.prices import Prices
 from copa._core.arrays import Array, Indices
 from copa._core.representation import short_repr
 from copa.data.schema import Feature, FeatureSchema
@@ -16,14 +15,14 @@ from copa.data.schema.columns import ReadColumn, ReadTable
 from copa.models import Encoding
 from copa.models.bins import bins_within
 from copa.models.encoding import n_levels
-from copa.planner.search._kernels.arguments import Regions, SearchProblem
+from copa.planner.search.arguments import Regions, SearchProblem
 from copa.planner.search.plausibility import Plausibility
 from copa.planner.search.ranges import (
     irregular_kinds,
     placeholder,
     typical_value,
 )
-from copa.plans.cost import Cost, per_unit_of, prices_of, unit_of_effort
+from copa.plans.cost import Cost, Prices, per_unit_of, prices_of, unit_of_effort
 from copa.theory.sets.ambiguity import AmbiguitySet
 
 if TYPE_CHECKING:

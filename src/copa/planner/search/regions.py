@@ -8,7 +8,7 @@ import numpy as np
 from copa._core.arrays import Array, Indices
 from copa.data.schema.columns import Flags, ReadColumn, ReadTable
 from copa.models.bins import bin_of
-from copa.planner.search._kernels.arguments import Regions
+from copa.planner.search.arguments import Regions
 from copa.planner.search.problem import ActionSpace, as_levels
 from copa.planner.search.ranges import Cells, limits_in_bins, placeholder, read_cells, values_in_bins
 from copa.plans.cost import unit_of_effort

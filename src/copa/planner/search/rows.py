@@ -9,7 +9,7 @@ from copa._core.arrays import Array, Indices
 from copa.data.schema.columns import ReadTable
 from copa.data.tables.cells import multiples
 from copa.models.spelling import spell_levels, spell_numbers, with_room
-from copa.planner.search._kernels.arguments import Regions
+from copa.planner.search.arguments import Regions
 from copa.planner.search.problem import ActionSpace, Linearisation, as_levels
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
-from copa._core.kernels import kernel
 from copa._core.reading import is_number
 from copa._core.threads import for_each_chunk, stopping_at
 from copa._core.words import shown
+from copa._kernels import find_plans, select_options
 from copa.exceptions import InvalidInputError
-from copa.planner.search._kernels.arguments import (
+from copa.planner.search.arguments import (
     VARIANTS,
     Choice,
     FoundPlans,
@@ -31,9 +31,6 @@ from copa.planner.search.regions import keeping, ways_in
 from copa.planner.search.rows import left_entries
 from copa.theory.sets.ambiguity import AmbiguitySet
 
-FIND_PLANS = "copa.planner.search._kernels.plans:find_plans"
-SELECT_OPTIONS = "copa.planner.search._kernels.selection:select_options"
-KERNELS = (FIND_PLANS, SELECT_OPTIONS)
 CHUNK = 16  # applicants per task, so that threads are fed evenly; one by one where there is a time limit
 # Spread of the logarithm of the price multipliers: prices between about half and double.
 PRICE_SPREAD = 0.7
@@ -211,7 +208,6 @@ def _search(
     run : tuple
         Threads, deadline and progress.
     """
-    find_plans = kernel(FIND_PLANS)
     n_jobs, deadline, progress = run
     n, goal_arrays = len(plans.outcomes), goals.arrays()
 
@@ -219,8 +215,9 @@ def _search(
         if perf_counter() > deadline:
             return
         problem = linear.problem._replace(cap=cap, stop=stop)
-        applicants = (take_rows(part, some) for part in (*inputs, goal_arrays))
-        find_plans(problem, linear.space.prices, *applicants, settings, take_rows(plans, some))
+        regions, starts = (take_rows(part, some) for part in inputs)
+        wanted, found = take_rows(goal_arrays, some), take_rows(plans, some)
+        find_plans(problem, linear.space.prices, regions, starts, wanted, settings, found)
         if progress is not None:
             progress(len(range(*some.indices(n))))
 
@@ -273,7 +270,6 @@ def choose_options(
     ndarray of int
         Positions of up to `n_options` rows that differ in what a person does (see `selection`), cheapest first.
     """
-    select_options = kernel(SELECT_OPTIONS)
     chosen, size = np.zeros(n_options, dtype=np.int64), np.zeros(1, dtype=np.int64)
     if len(rows):
         rows = np.ascontiguousarray(rows)

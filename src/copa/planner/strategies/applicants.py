@@ -12,7 +12,7 @@ from copa.data.schema.columns import ReadColumn, ReadTable
 from copa.data.tables.cells import EXACT
 from copa.models.base import Model
 from copa.models.spelling import CategoryWords
-from copa.planner.search._kernels.arguments import Regions
+from copa.planner.search.arguments import Regions
 from copa.planner.search.problem import ActionSpace
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from copa.data.schema.columns import ReadTable
 from copa.exceptions import InvalidInputError
 from copa.models.base import Model
 from copa.models.refits.reliability import LEAST_RELIABILITY
-from copa.planner.search._kernels.arguments import FoundPlans, FoundRows
+from copa.planner.search.arguments import FoundPlans, FoundRows
 from copa.planner.search.problem import ActionSpace, Linearisation
 from copa.planner.search.regions import as_written, read_regions
 from copa.planner.search.rows import make_room, write_rows

@@ -20,7 +20,7 @@ from copa.models.refits.penalty import keep_penalty_per_row
 from copa.models.refits.pipeline_refits import lenient_encoders
 from copa.models.refits.subsets import THIRD, draw_thirds_in_halves
 from copa.models.stored_fits import pack_refits, unpack_refits
-from copa.planner.search._kernels.arguments import FoundPlans
+from copa.planner.search.arguments import FoundPlans
 from copa.planner.search.problem import ActionSpace
 from copa.planner.settings import Execution, FitSettings
 from copa.planner.strategies.applicants import Applicants

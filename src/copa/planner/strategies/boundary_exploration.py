@@ -6,12 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from copa._core._kernels.prices import Prices
 from copa._core.arrays import Array, Indices
 from copa._core.threads import for_each_chunk
 from copa.data.schema import Feature
 from copa.models.black_box import BlackBox, LocalFit, fit_locally
-from copa.planner.search._kernels.arguments import FoundPlans
+from copa.planner.search.arguments import FoundPlans
 from copa.planner.search.neighbourhood import Draws, rows_around, rows_between
 from copa.planner.search.problem import ActionSpace, Linearisation
 from copa.planner.search.run import Goals
@@ -19,7 +18,7 @@ from copa.planner.strategies.base import ROUNDING
 from copa.planner.strategies.black_box import readable_rows, score_all
 from copa.planner.strategies.exploration import Exploration, level_of_each, search_one
 from copa.planner.strategies.samples import Rows, Samples, signed_guarantee
-from copa.plans.cost import Cost
+from copa.plans.cost import Cost, Prices
 from copa.theory.sets.ambiguity import AmbiguitySet
 
 NEAR, FAR = 96, 192  # rows drawn around an applicant; and further ones where none of these is accepted

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
-from copa.planner.search._kernels.arguments import FoundPlans, Outcome
+from copa.planner.search.arguments import FoundPlans, Outcome
 from copa.planner.search.problem import ActionSpace, Linearisation
 from copa.planner.search.run import Goals, choose_options, search_plans
 from copa.planner.settings import Execution

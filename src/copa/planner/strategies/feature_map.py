@@ -9,7 +9,7 @@ from copa._core.arrays import Array, Indices
 from copa._core.threads import for_each_chunk
 from copa.data.schema import FeatureSchema
 from copa.models import Encoding, LinearModel
-from copa.planner.search._kernels.arguments import FoundPlans
+from copa.planner.search.arguments import FoundPlans
 from copa.planner.search.neighbourhood import Draws, rows_around
 from copa.planner.search.problem import as_levels
 from copa.planner.search.run import Goals

@@ -17,7 +17,7 @@ from copa._core.arrays import Array, Flags, Indices
 from copa.data.schema import Feature, FeatureSchema
 from copa.data.schema.columns import ReadTable
 from copa.data.tables.cells import multiples, snap
-from copa.planner.search._kernels.arguments import GoalArrays, Regions
+from copa.planner.search.arguments import GoalArrays, Regions
 from copa.planner.search.problem import ActionSpace, Linearisation
 from copa.planner.search.regions import ends_of_bins
 from copa.planner.search.rows import with_numbers

@@ -15,7 +15,7 @@ from copa._core.threads import for_each_chunk
 from copa.data.schema.columns import ReadTable
 from copa.exceptions import InvalidInputError
 from copa.models.black_box import BlackBox, fit_locally
-from copa.planner.search._kernels.arguments import FoundPlans
+from copa.planner.search.arguments import FoundPlans
 from copa.planner.search.neighbourhood import Draws, rows_around
 from copa.planner.search.problem import ActionSpace, Linearisation
 from copa.planner.search.regions import read_regions

@@ -11,7 +11,7 @@ from copa._core.arrays import Array, Indices
 from copa.data.schema import FeatureSchema, Violation
 from copa.models import Encoding, LinearModel
 from copa.models.encoding import NotLinearError
-from copa.planner.search._kernels.arguments import FoundPlans, FoundRows, Outcome, Regions
+from copa.planner.search.arguments import FoundPlans, FoundRows, Outcome, Regions
 from copa.planner.search.nearest import find_nearest_rows
 from copa.planner.search.problem import NO_RULE
 from copa.planner.search.regions import keeping, read_regions, standing_at

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from copa._core.arrays import Array, Indices
 from copa.data.schema.columns import ReadTable
 from copa.models.base import Model
-from copa.planner.search._kernels.arguments import FoundPlans
+from copa.planner.search.arguments import FoundPlans
 from copa.planner.search.problem import ActionSpace
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from copa._core.arrays import Array, Indices
-from copa.planner.search._kernels.arguments import FoundPlans, Outcome, Regions
+from copa.planner.search.arguments import FoundPlans, Outcome, Regions
 from copa.planner.search.neighbourhood import distinct, on_steps, rows_within
 from copa.planner.search.plausibility import Plausibility
 from copa.planner.search.problem import ActionSpace, as_levels

@@ -8,7 +8,7 @@ import numpy as np
 
 from copa._core.arrays import Array, Indices
 from copa.exceptions import InvalidInputError
-from copa.planner.search._kernels.arguments import FoundPlans, FoundRows, Outcome
+from copa.planner.search.arguments import FoundPlans, FoundRows, Outcome
 from copa.planner.search.problem import Linearisation, as_levels
 from copa.planner.search.rows import left_entries
 from copa.planner.settings import Execution

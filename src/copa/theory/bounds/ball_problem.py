@@ -6,15 +6,12 @@ from typing import Any
 import numpy as np
 
 from copa._core.arrays import Array
-from copa._core.kernels import kernel
 from copa._core.threads import interruption
+from copa._kernels import lower_bounds, surest_mixtures
 from copa.theory.bounds.canonical import plan_violations
 from copa.theory.bounds.certificate import PROOF, BallCertificate, Certificate, proof_shapes
 from copa.theory.sets.ambiguity import AmbiguitySet, Exponents, Scores
 
-LOWER_BOUNDS = "copa.theory.bounds._kernels.lower:lower_bounds"
-SUREST_MIXTURES = "copa.theory.bounds._kernels.mixture:surest_mixtures"
-KERNELS = (LOWER_BOUNDS, SUREST_MIXTURES)
 TOLERANCE = 1e-9  # gap at which a plan counts as solved: a thousandth of what is called tight
 
 
@@ -53,7 +50,6 @@ class BallSolution:
     @classmethod
     def of(cls, scores: Scores) -> "BallSolution":
         """Solve the problem of each plan, one after another."""
-        lower_bounds, surest_mixtures = kernel(LOWER_BOUNDS), kernel(SUREST_MIXTURES)
         means, roots, reach_roots, exponents = scores
         n_plans, n_options, dimension = roots.shape
         shapes, stop = proof_shapes(n_options, dimension), interruption()

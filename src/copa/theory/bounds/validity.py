@@ -10,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
-from copa._core.kernels import load_kernels
 from copa._core.records import Positions, segment_rows
 from copa._core.solve_time import KERNEL_SECONDS, estimated_seconds, require_solvable
 from copa._core.threads import for_each_chunk
 from copa._core.words import counted, rounded_down, rounded_up
-from copa.theory.bounds.ball_problem import KERNELS, BallSolution, certify
+from copa.theory.bounds.ball_problem import BallSolution, certify
 from copa.theory.bounds.canonical import plan_violations, read_owned_options, read_points, require_plan
 from copa.theory.bounds.certificate import Certificate
 from copa.theory.sets.ambiguity import AmbiguitySet, is_exact, read_set
@@ -363,7 +362,6 @@ def bound_batch(ambiguity: AmbiguitySet, points: Array, n_jobs: int | None = Non
     n_plans, n_options, dimension = points.shape
     if ambiguity.in_ball:
         require_solvable(n_options, dimension)
-        load_kernels(KERNELS)  # by the calling thread, where Ctrl-C ends their compilation
     parts: dict[int, ValidityBounds] = {}
 
     def work(chunk: slice) -> None:

@@ -6,8 +6,8 @@ import numpy as np
 
 from copa._core.arrays import SMALLEST, Array, Indices, as_vector, require_size
 from copa._core.box import Box, option_name
-from copa._core.kernels import kernel
 from copa._core.reading import read_number
+from copa._kernels import project_points
 from copa.exceptions import InvalidInputError
 from copa.theory.bounds.canonical import read_plans
 
@@ -96,7 +96,6 @@ def _out_of_reach(name: str, highest: float, mean: Array, margin: float, free: I
 
 def _project(options: Array, mean: Array, margin: float, low: Array, high: Array, free: Indices) -> Array:
     """Project options (M, D), of which the highest score reaches the margin, onto half-space and box."""
-    project_points = kernel("copa._core._kernels.projection:project_points")
     projected = np.clip(options, low, high)
     short = projected @ mean < margin
     if not short.any():

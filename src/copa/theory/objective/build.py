@@ -180,8 +180,6 @@ def _serve(applicants: Array, search: PlanSearch, box: Box, n_jobs: int | None) 
     feasible = np.zeros(len(applicants), dtype=bool)
     good = np.flatnonzero(~bad)
 
-    search.load_kernels()  # by the calling thread, where Ctrl-C ends their compilation
-
     def serve(chunk: slice) -> None:
         started = perf_counter()
         rows = good[chunk]

@@ -4,16 +4,10 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
-from copa._core.kernels import kernel, load_kernels
 from copa._core.threads import interruption
-from copa.theory.objective._kernels.arguments import Problems
+from copa._kernels import deliver_options, interior_point_descents, lbfgs_descents, read_applicants
+from copa.theory.objective.arguments import Problems
 from copa.theory.objective.objective import Objective
-
-READ_APPLICANTS = "copa.theory.objective._kernels.moves:read_applicants"
-DELIVER_OPTIONS = "copa.theory.objective._kernels.moves:deliver_options"
-LBFGS_DESCENTS = "copa.theory.objective._kernels.lbfgs_descent:lbfgs_descents"
-INTERIOR_POINT_DESCENTS = "copa.theory.objective._kernels.interior_point:interior_point_descents"
-KERNELS = (READ_APPLICANTS, DELIVER_OPTIONS, LBFGS_DESCENTS, INTERIOR_POINT_DESCENTS)
 
 SIZES = (1.0, 1.5, 0.75, 1.0)  # of the starts, in turn, relative to the best simplex without validity and margin
 ROWS = 4  # one start in so many is a row
@@ -175,17 +169,11 @@ class PlanSearch:
         self.spreads = single_precision(starts)
         self.ascent = single_precision(ascent_direction(self.gain, self.curvature))
 
-    @staticmethod
-    def load_kernels() -> None:
-        """Load the compiled kernels, or compile them: by the calling thread, where Ctrl-C ends it."""
-        load_kernels(KERNELS)
-
     def build(self, origins: Array, lower: Array, upper: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
         """Plans (N, J, D) of applicants (N, D) in their boxes (N, D), and whether they reach the margin.
 
         Where none does, all options are the point of the box with the largest mean score.
         """
-        read_applicants, deliver_options = kernel(READ_APPLICANTS), kernel(DELIVER_OPTIONS)
         n_applicants, n, judge = len(origins), self.free.size, self.objective
         scores, tilts, bounds = np.empty((n_applicants, 3)), np.empty((n_applicants, n)), np.empty((n_applicants, 2, n))
         feasible = np.empty(n_applicants, dtype=bool)
@@ -216,7 +204,6 @@ class PlanSearch:
 
     def _descend(self, problems: Problems, starts: Array) -> tuple[Array, Array]:
         """Descend from starts (N, S, J, n); return the most promising ends (N, R, J, n) and their objectives (N, R)."""
-        lbfgs_descents, interior_point_descents = kernel(LBFGS_DESCENTS), kernel(INTERIOR_POINT_DESCENTS)
         n_applicants, n_starts, n_options, n = starts.shape
         values = np.empty((n_applicants, n_starts))
         few, stop = min(self.max_iter, LBFGS_STEPS), interruption()

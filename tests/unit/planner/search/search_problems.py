@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 import copa
 from copa.data.schema import Feature, FeatureSchema
-from copa.planner.search._kernels.arguments import Outcome
+from copa.planner.search.arguments import Outcome
 from copa.planner.search.nearest import find_nearest_rows
 from copa.planner.search.neighbourhood import Draws, rows_around, rows_between
 from copa.planner.search.rows import relaxed_rows, write_rows

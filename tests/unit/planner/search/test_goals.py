@@ -7,7 +7,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from copa import InvalidInputError
-from copa.planner.search._kernels.arguments import Outcome
+from copa.planner.search.arguments import Outcome
 from copa.planner.search.run import Goals, moves_spread, price_multipliers, search_plans
 from copa.theory.sets.ambiguity import AmbiguitySet, MomentBall
 from oracle.tiny_problems import tiny_problems

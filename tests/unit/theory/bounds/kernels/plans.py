@@ -1,11 +1,10 @@
 """Plans in canonical form for the kernel tests."""
 
 import numpy as np
+from copa._inner_kernels import lower
 
-from compiled_kernels import CallableModule
 from copa.theory.sets.ambiguity import MomentBall
 
-lower = CallableModule("theory.bounds._kernels.lower")
 GO = np.zeros(1, dtype=np.int64)  # a flag that stops kernels, never set
 
 

@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
+from copa._inner_kernels import newton_system as frames
 
-from compiled_kernels import CallableModule
 from copa.theory.bounds import canonical
-
-frames = CallableModule("theory.bounds._kernels.newton_system")
 
 
 class Plan:

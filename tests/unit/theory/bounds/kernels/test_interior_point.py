@@ -2,17 +2,14 @@
 
 import numpy as np
 import pytest
+from copa._inner_kernels import newton_system as frames
+from copa._inner_kernels.interior_point import InteriorPoint
 
-from compiled_kernels import CallableModule
 from oracle.instances import instances
 from unit.theory.bounds.kernels import reference_interior_point as reference
 from unit.theory.bounds.kernels.plans import GO, canonical
 from unit.theory.bounds.one_option import guarantee
 
-pytestmark = pytest.mark.extended  # its kernels are compiled for the test
-
-interior_point = CallableModule("theory.bounds._kernels.interior_point")
-frames = CallableModule("theory.bounds._kernels.newton_system")
 TOLERANCE = 1e-11
 
 PLANS = [
@@ -32,20 +29,19 @@ def plan(request):
 
 def solve(directions, reach, tolerance=TOLERANCE):
     n_options, n = directions.shape
-    ws = interior_point.allocate(n_options, n)
     matrix, blocks = np.zeros((n, n)), np.zeros((n_options, n, n))
-    g, iterations = interior_point.solve_plan(directions, reach, tolerance, GO, ws, matrix, blocks)
+    g, iterations = InteriorPoint(n_options, n).solve(directions, reach, tolerance, GO, matrix, blocks)
     return reference.Pair(reference.frames_of(directions, reach), matrix, g, blocks), iterations
 
 
-def workspace_at(pair, directions, reach):
-    """The kernel's workspace, standing where the reference stands; with x_g."""
+def method_at(pair, directions, reach):
+    """The kernel's method, standing where the reference stands; with x_g."""
     n_options, n = directions.shape
-    ws = interior_point.allocate(n_options, n)
-    frames.reflection_axes(directions, ws.axes)
-    ws.slack[n_options] = pair.M
-    ws.multiplier[:n_options] = pair.X
-    return ws, interior_point.refresh(ws, pair.g, reach)
+    method = InteriorPoint(n_options, n)
+    frames.reflection_axes(directions, method.axes)
+    method.slack[n_options] = pair.M
+    method.multiplier[:n_options] = pair.X
+    return method, method.refresh(pair.g, reach)
 
 
 def test_the_optimum_is_that_of_the_reference(plan):
@@ -76,26 +72,28 @@ def test_a_newton_direction_is_that_of_the_dense_operator(plan, iterations):
     pair = reference.first_pair(directions, reach)
     for _ in range(iterations):
         pair = reference.iterate(pair)
-    ws, x_g = workspace_at(pair, directions, reach)
+    method, x_g = method_at(pair, directions, reach)
     assert x_g == pytest.approx(pair.x_g, abs=1e-14)
-    np.testing.assert_allclose(ws.slack, pair.slacks, rtol=0.0, atol=1e-13)
-    np.testing.assert_allclose(ws.multiplier, pair.multipliers, rtol=0.0, atol=1e-13)
+    np.testing.assert_allclose(method.slack, pair.slacks, rtol=0.0, atol=1e-13)
+    np.testing.assert_allclose(method.multiplier, pair.multipliers, rtol=0.0, atol=1e-13)
 
-    inverse_corner = interior_point.factorise_system(ws, pair.g, x_g, reach)
+    inverse_corner = method.factorise_system(pair.g, x_g, reach)
     assert inverse_corner == pytest.approx(np.linalg.inv(pair.slacks)[:-1, 0, 0].sum() + 1.0 / pair.g, rel=1e-9)
     rng = np.random.default_rng(0)
     target, correction_g = 0.3 * pair.gap / pair.order, 0.01 * pair.x_g
-    ws.correction[:] = 0.01 * reference.symmetric_part(rng.standard_normal(ws.correction.shape)) * ws.multiplier
-    dg, dx_g = interior_point.direction(ws, target, inverse_corner, correction_g, reach)
+    method.correction[:] = (
+        0.01 * reference.symmetric_part(rng.standard_normal(method.correction.shape)) * method.multiplier
+    )
+    dg, dx_g = method.direction(target, inverse_corner, correction_g, reach)
     expected = reference.newton_direction(
-        pair, target=target, correction=ws.correction.copy(), correction_g=correction_g
+        pair, target=target, correction=method.correction.copy(), correction_g=correction_g
     )
     size = max(1.0, np.abs(expected.slacks).max())
     # Two ways to solve one linear system agree to its condition, which grows as the gap falls: 1e-9 after 4 steps.
     assert dg == pytest.approx(expected.dg, abs=1e-9 * size)
     assert dx_g == pytest.approx(expected.dx_g, abs=1e-9)
-    np.testing.assert_allclose(ws.slack_step, expected.slacks, rtol=0.0, atol=1e-9 * size)
-    np.testing.assert_allclose(ws.multiplier_step, expected.multipliers, rtol=0.0, atol=1e-9)
+    np.testing.assert_allclose(method.slack_step, expected.slacks, rtol=0.0, atol=1e-9 * size)
+    np.testing.assert_allclose(method.multiplier_step, expected.multipliers, rtol=0.0, atol=1e-9)
 
 
 def random_step_problems(n):
@@ -113,8 +111,7 @@ def found_and_exact_steps(n):
     """Largest steps of the kernel and of the eigenvalues, (n,) each."""
     steps = []
     for blocks, changes, number, change in random_step_problems(n):
-        ws = interior_point.allocate(len(blocks) - 1, blocks.shape[1])
-        found = interior_point.largest_step(blocks, changes, number, change, ws)
+        found = InteriorPoint(len(blocks) - 1, blocks.shape[1]).largest_step(blocks, changes, number, change)
         steps.append((found, reference.largest_step(blocks, changes, number, change)))
     return np.array(steps).T
 
@@ -155,21 +152,20 @@ def test_one_option_has_the_closed_form(mean, reach):
     assert 1.0 - found.value == pytest.approx(guarantee(mean, spread, reach), abs=1e-9)
 
 
-def test_a_workspace_can_be_used_again():
+def test_the_arrays_of_a_method_can_be_used_again():
     directions, reach = PLANS[0]
     n_options, n = directions.shape
-    ws = interior_point.allocate(n_options, n)
+    method = InteriorPoint(n_options, n)
     results = []
     for _ in range(2):
         matrix, blocks = np.zeros((n, n)), np.zeros((n_options, n, n))
-        g, _ = interior_point.solve_plan(directions, reach, TOLERANCE, GO, ws, matrix, blocks)
+        g, _ = method.solve(directions, reach, TOLERANCE, GO, matrix, blocks)
         results.append(np.concatenate([[g], matrix.ravel(), blocks.ravel()]))
     np.testing.assert_array_equal(*results)
 
 
 def test_data_that_are_not_finite_leave_no_pair_behind():
     matrix, blocks = np.full((3, 3), 7.0), np.full((2, 3, 3), 7.0)
-    ws = interior_point.allocate(2, 3)
-    interior_point.solve_plan(np.full((2, 3), np.nan), np.zeros(2), TOLERANCE, GO, ws, matrix, blocks)
+    InteriorPoint(2, 3).solve(np.full((2, 3), np.nan), np.zeros(2), TOLERANCE, GO, matrix, blocks)
     assert (matrix == 7.0).all()
     assert (blocks == 7.0).all()

@@ -4,15 +4,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from copa._inner_kernels import lower
+from copa._inner_kernels import newton_system as frames
 
-from compiled_kernels import CallableModule
+from copa import _kernels
 from oracle.instances import instances
 from unit.theory.bounds.kernels import reference_interior_point as reference
 from unit.theory.bounds.kernels.plans import GO, canonical
 from unit.theory.bounds.one_option import guarantee
 
-lower = CallableModule("theory.bounds._kernels.lower")
-frames = CallableModule("theory.bounds._kernels.newton_system")
 INSIDE = [i for i in instances(40, seed=8) if "mean inside" in i.traits]
 
 
@@ -23,7 +23,7 @@ def bounds_of(roots, means, reaches):
     names = ("directions", "reach", "matrices", "penalties", "blocks", "weights", "lower", "ceiling")
     shapes = ((n_options, n), (n_options,), (n, n), (), (n_options, n, n), (n_options,), (), ())
     outputs = [np.full((n_plans, *shape), np.nan) for shape in shapes]
-    lower.lower_bounds(roots, means, reaches, 1e-9, GO, *outputs)
+    _kernels.lower_bounds(roots, means, reaches, 1e-9, GO, *outputs)
     return dict(zip(names, outputs, strict=True))
 
 
@@ -31,7 +31,7 @@ def test_a_solve_that_is_stopped_leaves_vacuous_bounds():
     outputs = [np.zeros((2, 3, 4)), np.zeros((2, 3)), np.zeros((2, 4, 4)), np.zeros(2), np.zeros((2, 3, 4, 4))]
     outputs += [np.zeros((2, 3)), np.zeros(2), np.ones(2)]
     roots, means = np.random.default_rng(9).standard_normal((2, 3, 5)), np.full((2, 3), 9.0)
-    lower.lower_bounds(roots, means, np.zeros((2, 3)), 1e-9, np.ones(1, dtype=np.int64), *outputs)
+    _kernels.lower_bounds(roots, means, np.zeros((2, 3)), 1e-9, np.ones(1, dtype=np.int64), *outputs)
     assert (outputs[-2] == 0.0).all()
     assert (outputs[-1] == 1.0).all()
 
@@ -75,7 +75,7 @@ def broken_pair(mean, reach):
     directions = np.array([[0.6, 0.0, 0.8], [0.0, np.sqrt(1.0 - mean**2), mean]])
     reaches = np.array([0.1, reach])
     matrix, blocks, axes = np.full((3, 3), np.nan), np.full((2, 3, 3), np.nan), np.zeros((2, 3))
-    lower.broken_plan(directions, reaches, 1, axes, matrix, blocks)
+    lower.broken_plan(directions, reaches, 1, axes, np.zeros(3), matrix, blocks)
     return reference.Pair(reference.frames_of(directions, reaches), matrix, 0.0, blocks)
 
 

@@ -4,13 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
+from copa._inner_kernels import mixture
 from scipy.optimize import nnls
 
-from compiled_kernels import CallableModule
+from copa import _kernels
 from unit.theory.bounds.kernels.plans import GO
 from unit.theory.bounds.one_option import guarantee
-
-mixture = CallableModule("theory.bounds._kernels.mixture")
 
 
 def test_the_kernels_angle_is_the_closed_form_of_one_option():
@@ -93,7 +92,7 @@ class Plan:
     def surest(self):
         """Weights and probability of the kernel."""
         mixtures, held = np.full((1, len(self.means)), np.nan), np.full(1, np.nan)
-        mixture.surest_mixtures(self.roots[None], self.reach_roots[None], self.means[None], GO, mixtures, held)
+        _kernels.surest_mixtures(self.roots[None], self.reach_roots[None], self.means[None], GO, mixtures, held)
         return mixtures[0], held[0]
 
     def brute_force(self):
@@ -155,7 +154,7 @@ def test_opposite_options_cancel_to_certainty():
     # x and -x + b: their sum is b, whose score is certain and positive.
     roots, means = np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([0.1, 0.2])
     mixtures, held = np.zeros((1, 2)), np.zeros(1)
-    mixture.surest_mixtures(roots[None], np.zeros((1, 2, 2)), means[None], GO, mixtures, held)
+    _kernels.surest_mixtures(roots[None], np.zeros((1, 2, 2)), means[None], GO, mixtures, held)
     assert held[0] == pytest.approx(1.0, abs=1e-12)
     assert mixtures[0, 0] == pytest.approx(mixtures[0, 1], rel=1e-9)
 
@@ -172,6 +171,6 @@ def test_options_of_any_scale_give_the_same_probability():
 
 def test_plans_that_hold_nothing_have_no_mixture():
     mixtures, held = np.full((1, 2), np.nan), np.full(1, np.nan)
-    mixture.surest_mixtures(np.ones((1, 2, 1)), np.ones((1, 2, 1)), np.full((1, 2), -0.5), GO, mixtures, held)
+    _kernels.surest_mixtures(np.ones((1, 2, 1)), np.ones((1, 2, 1)), np.full((1, 2), -0.5), GO, mixtures, held)
     np.testing.assert_array_equal(mixtures, 0.0)
     assert held[0] == 0.0

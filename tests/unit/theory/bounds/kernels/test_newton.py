@@ -2,10 +2,7 @@
 
 import numpy as np
 import pytest
-
-from compiled_kernels import CallableModule
-
-newton = CallableModule("theory.bounds._kernels.newton_system")
+from copa._inner_kernels import newton_system as newton
 
 
 def triangle(matrix):

@@ -1,8 +1,24 @@
-"""Calling the kernels' inner functions, and the pure-NumPy statements that they must equal."""
+"""Problems of one applicant, and the pure-NumPy statements that the kernels' inner functions must equal."""
+
+from typing import NamedTuple
 
 import numpy as np
 
-from copa.theory.objective._kernels.objective import Problem
+
+class Problem(NamedTuple):
+    """What one applicant may do, and what the plan is judged by."""
+
+    curvature: np.ndarray
+    gain: np.ndarray
+    tilt: np.ndarray
+    score: float
+    variance: float
+    needed: float
+    lower: np.ndarray
+    upper: np.ndarray
+    validity_weight: float
+    diversity_weight: float
+    manhattan: bool
 
 
 def draw_problem(seed, n=4, *, weights=(0.7, 3.0), manhattan=False, box=False):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from copa.theory.objective._kernels.moves import deliver_options, read_applicants
+from copa._kernels import deliver_options, read_applicants
 
 D, FREE, SCALE = 6, np.array([1, 3, 4]), np.array([0.5, 2.0, 1.0])
 

@@ -2,20 +2,8 @@
 
 import numpy as np
 import pytest
+from copa._inner_kernels import objective
 from planning_kernels import determinant, differences, draw_problem, ratios, rounded_norms
-
-from compiled_kernels import callable_from_python
-from copa.theory.objective._kernels import barrier, objective
-
-pytestmark = pytest.mark.extended  # its kernels are compiled for the test
-
-allocate_parts = callable_from_python(objective.allocate_parts)
-fill_proximity = callable_from_python(objective.proximity)
-fill_ratios = callable_from_python(objective.ratios)
-fill_diversity = callable_from_python(objective.diversity)
-add_proximity = callable_from_python(barrier.add_proximity)
-add_ratios = callable_from_python(barrier.add_ratios)
-add_diversity = callable_from_python(barrier.add_diversity)
 
 ROUNDING = 0.1
 SECOND_STEP = 1e-4  # second differences: rounding 1e-16 / step^2, and the squared step times fourth derivatives (~1e3)
@@ -25,7 +13,7 @@ CLOSE = 1e-4
 def draw(seed, n_options, n, *, manhattan):
     problem = draw_problem(seed, n, manhattan=manhattan)
     moves = np.random.default_rng([33, seed]).standard_normal((n_options, n))
-    return problem, moves, allocate_parts(n_options, n), np.zeros((n_options * n + 1,) * 2)
+    return problem, moves, objective.Parts(n_options, n), np.zeros((n_options * n + 1,) * 2)
 
 
 def hessian(function, moves):
@@ -41,8 +29,8 @@ def symmetric(matrix):
 @pytest.mark.parametrize("manhattan", [False, True])
 def test_the_curvature_of_the_mean_cost(manhattan):
     problem, moves, parts, matrix = draw(0, 3, 2, manhattan=manhattan)
-    fill_proximity(problem, moves, ROUNDING, parts)
-    add_proximity(problem, ROUNDING, parts, matrix)
+    objective.proximity(problem, moves, ROUNDING, parts)
+    objective.add_proximity(problem, ROUNDING, parts, matrix)
     expected = hessian(lambda z: rounded_norms(z, manhattan, ROUNDING).mean(), moves)
     np.testing.assert_allclose(symmetric(matrix), expected, atol=CLOSE)
 
@@ -51,18 +39,18 @@ def test_the_curvature_of_the_mean_cost(manhattan):
 @pytest.mark.parametrize(("n_options", "n"), [(2, 2), (3, 2), (4, 1)])
 def test_the_curvature_of_the_determinant(n_options, n, manhattan):
     problem, moves, parts, matrix = draw(1, n_options, n, manhattan=manhattan)
-    value = fill_diversity(problem, moves, ROUNDING, parts)
-    n_pairs = len(parts.apart)
-    add_diversity(problem, value, ROUNDING, parts, np.empty((n_pairs, n_pairs)), np.empty((n_pairs, n)), matrix)
+    value = objective.diversity(problem, moves, ROUNDING, parts)
+    objective.add_diversity(problem, value, ROUNDING, parts, matrix)
     expected = -problem.diversity_weight * hessian(lambda z: determinant(problem, z, ROUNDING), moves)
     np.testing.assert_allclose(symmetric(matrix), expected, atol=CLOSE)
 
 
 def test_the_curvature_of_the_ratios_and_their_barrier():
     problem, moves, parts, matrix = draw(2, 3, 2, manhattan=False)
-    fill_ratios(problem, moves, parts)
+    objective.ratios(problem, moves, parts)
     multipliers, slacks = np.array([0.3, 0.0, 1.2]), np.array([0.5, 0.1, 2.0])
-    add_ratios(problem, parts, multipliers, slacks, matrix)
+    # Only the first column is looked at: the one of the levels.
+    objective.add_ratios(problem, parts, multipliers[:, None].copy(), slacks[:, None].copy(), matrix)
     expected = hessian(lambda z: -multipliers @ ratios(problem, z), moves)
     # A slack ratio_j - t has gradient (slope of the ratio, -1); the barrier adds multiplier / slack times its square.
     slopes = np.zeros((3, 7))

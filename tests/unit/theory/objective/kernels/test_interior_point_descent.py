@@ -5,9 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from copa.theory.objective._kernels.arguments import Problems
-from copa.theory.objective._kernels.interior_point import interior_point_descents
-from copa.theory.objective._kernels.lbfgs_descent import lbfgs_descents
+from copa._kernels import interior_point_descents, lbfgs_descents
+from copa.theory.objective.arguments import Problems
 
 GO = np.zeros(1, dtype=np.int64)  # a flag that stops kernels, never set
 

@@ -2,17 +2,8 @@
 
 import numpy as np
 import pytest
+from copa._inner_kernels.objective import Parts, hard_objective, smooth_objective, soften
 from planning_kernels import differences, draw_problem, ratios, rounded_norms, smooth_value
-
-from compiled_kernels import callable_from_python
-from copa.theory.objective._kernels import objective as kernel
-
-pytestmark = pytest.mark.extended  # its kernels are compiled for the test
-
-allocate_parts = callable_from_python(kernel.allocate_parts)
-smooth_objective = callable_from_python(kernel.smooth_objective)
-hard_objective = callable_from_python(kernel.hard_objective)
-soften = callable_from_python(kernel.soften)
 
 CASES = [
     {"seed": 0},
@@ -35,7 +26,7 @@ def draw(case, n_options):
 def test_the_smooth_objective_equals_its_numpy_statement(case, n_options):
     problem, moves, prior = draw(case, n_options)
     gradient = np.empty_like(moves)
-    value = smooth_objective(problem, moves, 0.3, prior, 0.01, allocate_parts(*moves.shape), gradient)
+    value = smooth_objective(problem, moves, 0.3, prior, 0.01, Parts(*moves.shape), gradient)
     if problem.validity_weight == 0.0:  # the soft minimum of nothing is left out, whatever the prior
         prior = prior / prior.sum()
     assert value == pytest.approx(smooth_value(problem, moves, 0.3, prior, 0.01), rel=1e-12, abs=1e-12)
@@ -46,7 +37,7 @@ def test_the_smooth_objective_equals_its_numpy_statement(case, n_options):
 def test_the_gradient_equals_central_differences(case, n_options):
     problem, moves, prior = draw(case, n_options)
     gradient = np.empty_like(moves)
-    smooth_objective(problem, moves, 0.3, prior, 0.01, allocate_parts(*moves.shape), gradient)
+    smooth_objective(problem, moves, 0.3, prior, 0.01, Parts(*moves.shape), gradient)
     expected = differences(lambda z: smooth_value(problem, z, 0.3, prior, 0.01), moves)
     # Rounding 1e-16 over the step 1e-6, and the squared step times third derivatives (1e4 at a rounding of 0.01).
     np.testing.assert_allclose(gradient, expected, rtol=0.0, atol=1e-7)
@@ -58,13 +49,13 @@ def test_the_hard_objective_is_the_limit_without_rounding_and_temperature(manhat
     expected = rounded_norms(moves, manhattan, 0.0).mean() - problem.validity_weight * ratios(problem, moves).min()
     distances = rounded_norms(moves[:, None] - moves[None], manhattan, 0.0)
     expected -= problem.diversity_weight * np.linalg.det(1.0 / (1.0 + distances))
-    assert hard_objective(problem, moves, allocate_parts(*moves.shape)) == pytest.approx(expected, rel=1e-12)
+    assert hard_objective(problem, moves, Parts(*moves.shape)) == pytest.approx(expected, rel=1e-12)
 
 
 def test_options_in_one_place_have_no_diversity_and_a_finite_gradient():
     problem = draw_problem(7)
     moves = np.tile(np.linspace(-1.0, 1.0, problem.gain.size), (5, 1))
-    gradient, parts = np.full_like(moves, np.nan), allocate_parts(*moves.shape)
+    gradient, parts = np.full_like(moves, np.nan), Parts(*moves.shape)
     smooth_objective(problem, moves, 0.1, np.ones(5), 0.0, parts, gradient)
     assert np.isfinite(gradient).all()
     single = np.linalg.norm(moves[0]) - problem.validity_weight * ratios(problem, moves)[0]

@@ -1,7 +1,0 @@
-"""Compiled linear algebra that the kernels of every stage share."""
-
-from pathlib import Path
-
-from copa._core.compilation import drop_stale_machine_code
-
-drop_stale_machine_code(Path(__file__).parent)
