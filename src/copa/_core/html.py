@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from copa._core.words import rounded_down, rounded_up, visible
@@ -42,10 +43,10 @@ def facts_html(title: str, rows: Sequence[Sequence[Any]], *, head: Sequence[str]
 @cache
 def environment() -> "Environment":
     """Return what all templates of the package share; the first call imports jinja2."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     made = Environment(
-        loader=PackageLoader("copa", ""),
+        loader=FileSystemLoader(Path(__file__).parents[1]),
         autoescape=True,
         undefined=StrictUndefined,  # a name that a view does not have is an error, not an empty place
         finalize=_spelt_out,
