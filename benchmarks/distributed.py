@@ -1,9 +1,9 @@
 """Very many applicants on a cluster: `python -m benchmarks.distributed` checks it, and writes the sizes of a page.
 
 Declined applicants of German Credit, drawn with replacement and their numbers shaken, are planned for by `copa plan` as
-a user runs it: in one process, on one and two workers of a local Dask cluster, with a worker that is killed half-way,
-and with a client (and so its scheduler) that is killed and run again. All must leave the same bytes. Times are those of
-whole commands, the start of the cluster included; memory is the most that a process ever had resident (VmHWM).
+a user runs it: in one process, on one and two workers of a Dask cluster on this machine, with a worker that is killed
+half-way, and with a client that is killed and run again. All must leave the same bytes. Times are those of whole
+commands, without the start of the cluster; memory is the most that a process ever had resident (VmHWM).
 """
 
 import argparse
@@ -11,9 +11,11 @@ import hashlib
 import subprocess
 import sys
 import tempfile
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter, sleep
+from typing import Any
 
 import pandas as pd
 import psutil
@@ -27,7 +29,8 @@ from copa.planner.bundle import load_bundle
 PAGE = ROOT / "benchmarks" / "SIZING.md"
 BEGIN, END = "<!-- sizing -->\n", "<!-- end of sizing -->\n"
 APPLICANTS, LARGER, FOREST = 100_000, 200_000, 400
-PARTITIONS = 10  # of the smallest runs, so that there is somebody to kill half-way
+COMMAND = "import sys; from copa.planner import runs; runs.PART_ROWS = {}; from copa.cli import main; sys.exit(main())"
+PARTS = 10  # of the smallest runs, so that there is somebody to kill half-way
 FIT = "--target paid --favourable yes --schema loans.yaml --guarantee 0.9 --random-state 0"
 COMPUTED = (8, 32)  # numbers of cores that are not here
 SPEED_UP, HOUR = 1.7, 3600.0
@@ -84,7 +87,7 @@ def prepare_forest(folder: Path, n_applicants: int) -> None:
 
 def write_declined(folder: Path, model: str, n_applicants: int) -> None:
     """Write rows that a bundle's model declines: who is accepted needs no plan, and would cost no time."""
-    fitted = load_bundle(folder / f"{model}.bundle").fitted
+    fitted = load_bundle(folder / f"{model}.bundle").planner.strategy_
     tables, n_found, seed = [], 0, 0
     while n_found < n_applicants:
         table, _ = shaken_loans(20_000, seed)
@@ -104,6 +107,7 @@ def plan(
     words: str,
     output: str,
     *,
+    n_workers: int = 0,
     model: str = "linear",
     n_applicants: int,
     rows: int | None = None,
@@ -111,18 +115,41 @@ def plan(
 ) -> Run:
     """Plan for the first so many applicants; kill a "worker" or the "client" when that share of the files is there."""
     people = folder / f"{model}-{n_applicants}.parquet"
-    rows = partition_rows(n_applicants) if rows is None else rows
+    rows = part_rows(n_applicants) if rows is None else rows
     if not people.exists():
         pd.read_parquet(folder / f"{model}.parquet").head(n_applicants).to_parquet(people, index=False)
-    arguments = f"plan {model}.bundle {people.name} -o {output} --partition-rows {rows} {words}"
+    with ExitStack() as stack:
+        cluster = stack.enter_context(_cluster(n_workers)) if n_workers else None
+        scheduler = f" --scheduler {cluster.scheduler_address}" if cluster else ""
+        arguments = f"plan {model}.bundle {people.name} -o {output} {words}{scheduler}"
+        own = [psutil.Process(nanny.pid) for nanny in cluster.workers.values()] if cluster else []
+        return _watched(folder, output, arguments, own, rows=rows, kill=kill, n_applicants=n_applicants)
+
+
+def _cluster(n_workers: int) -> Any:
+    from distributed import LocalCluster
+
+    return LocalCluster(n_workers=n_workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=":0")
+
+
+def _watched(
+    folder: Path,
+    output: str,
+    arguments: str,
+    own: list[psutil.Process],
+    *,
+    rows: int,
+    kill: tuple[str, float],
+    n_applicants: int,
+) -> Run:
     whom, share = kill
+    used = sum(map(_processor_of, own))
     seconds_before, processor_before = perf_counter(), _processor_of_children()
     with (folder / f"{output}.log").open("w") as said:
-        command = [sys.executable, "-m", "copa.cli", *arguments.split()]
+        command = [sys.executable, "-c", COMMAND.format(rows), *arguments.split()]
         process = psutil.Popen(command, cwd=folder, stdout=said, stderr=said)
     workers, client_memory, client_processor = dict[int, float](), 0.0, 0.0
     while process.poll() is None:
-        own = workers_of(process)
         workers |= {worker.pid: peak_memory(worker.pid) or workers.get(worker.pid, 0.0) for worker in own}
         client_memory = peak_memory(process.pid) or client_memory
         client_processor = _processor_of(process) or client_processor
@@ -133,10 +160,9 @@ def plan(
         sleep(0.2)
     if process.returncode != (-9 if kill[0] == "client" else 0) or whom:
         sys.exit(f"copa {arguments} ended with {process.returncode}:\n{(folder / f'{output}.log').read_text()}")
-    psutil.wait_procs([psutil.Process(pid) for pid in workers if psutil.pid_exists(pid)], timeout=60)
     return Run(
         perf_counter() - seconds_before,
-        _processor_of_children() - processor_before,
+        _processor_of_children() - processor_before + sum(map(_processor_of, own)) - used,
         client_processor,
         max(workers.values(), default=float("nan")),
         client_memory,
@@ -144,18 +170,9 @@ def plan(
     )
 
 
-def partition_rows(n_applicants: int) -> int:
-    """What the command takes by itself, or less if there would be few partitions."""
-    return max(min(n_applicants // PARTITIONS, 5000), 1)
-
-
-def workers_of(process: psutil.Process) -> list[psutil.Process]:
-    """Processes of workers, without the one that only cleans up."""
-    try:
-        children = process.children(recursive=True)
-        return [child for child in children if "spawn_main" in " ".join(child.cmdline())]
-    except (psutil.NoSuchProcess, psutil.ZombieProcess):
-        return []
+def part_rows(n_applicants: int) -> int:
+    """What the command takes by itself, or less if there would be few parts."""
+    return max(min(n_applicants // PARTS, 500), 1)
 
 
 def peak_memory(pid: int) -> float:
@@ -190,8 +207,8 @@ def digests(folder: Path) -> dict[str, str]:
 def check_workers(folder: Path, n: int) -> tuple[list[Row], dict[int, Run]]:
     """One worker against two, both against one process, and two of which one is killed half-way."""
     here = plan(folder, "--n-jobs 2", "here", n_applicants=n)
-    runs = {k: plan(folder, f"--engine dask --workers {k}", f"on-{k}", n_applicants=n) for k in (1, 2)}
-    killed = plan(folder, "--engine dask", "killed", n_applicants=n, kill=("worker", 0.5))
+    runs = {k: plan(folder, "", f"on-{k}", n_workers=k, n_applicants=n) for k in (1, 2)}
+    killed = plan(folder, "", "killed", n_workers=2, n_applicants=n, kill=("worker", 0.5))
     size = f"{n:,} applicants"
     named = {"one process, two threads": here, "one worker": runs[1], "two workers": runs[2]}
     rows = [
@@ -219,12 +236,12 @@ def check_workers(folder: Path, n: int) -> tuple[list[Row], dict[int, Run]]:
 
 
 def check_killed_client(folder: Path, n: int) -> list[Row]:
-    """The client is killed half-way, and with it the scheduler; the same command again does the rest."""
+    """The client is killed half-way; the same command again does the rest."""
     here = plan(folder, "", "reference", n_applicants=n)
-    plan(folder, "--engine dask", "rerun", n_applicants=n, kill=("client", 0.5))
+    plan(folder, "", "rerun", n_workers=2, n_applicants=n, kill=("client", 0.5))
     n_kept = len(list((folder / "rerun").glob("part-*")))
-    again = plan(folder, "--engine dask", "rerun", n_applicants=n)
-    return [_same_bytes(f"client and scheduler killed after {n_kept} files, run again", n, again, here)]
+    again = plan(folder, "", "rerun", n_workers=2, n_applicants=n)
+    return [_same_bytes(f"client killed after {n_kept} files, run again", n, again, here)]
 
 
 def _same_bytes(name: str, n: int, run: Run, here: Run) -> Row:
@@ -241,7 +258,7 @@ def _same_bytes(name: str, n: int, run: Run, here: Run) -> Row:
 
 def check_million(folder: Path, n: int, rows: int, small: Run) -> tuple[list[Row], Run]:
     """How long a million takes, and whether memory grows with their number."""
-    run = plan(folder, "--engine dask", "larger", n_applicants=n, rows=rows)
+    run = plan(folder, "", "larger", n_workers=2, n_applicants=n, rows=rows)
     found = [
         Row(
             name="two workers",
@@ -339,15 +356,14 @@ def main() -> None:
         say(rows)
         rows += check_killed_client(folder, max(n // 5, 1))
         say(rows[-1:])
-        more, largest = check_million(folder, larger, partition_rows(n), runs[2])
+        more, largest = check_million(folder, larger, part_rows(n), runs[2])
         say(more)
         lines = size_lines("linear, 20 columns", {1: (n, runs[1]), 2: (larger, largest)})
         if arguments.forest:
             prepare_forest(folder, arguments.forest)
             sizes = {k: max(k * arguments.forest // 2, 1) for k in (1, 2)}
-            words = "--engine dask --workers"
             found = {
-                k: (m, plan(folder, f"{words} {k}", f"forest-{k}", model="forest", n_applicants=m))
+                k: (m, plan(folder, "", f"forest-{k}", n_workers=k, model="forest", n_applicants=m))
                 for k, m in sizes.items()
             }
             lines += size_lines("forest of 100 trees", found)

@@ -1,7 +1,8 @@
 """`make house`: how large the package is and how it hangs together. A mirror to look into, not a gate.
 
 Run as `python scripts/house.py`; `--crossed` also plans a small file with a report and counts the modules and functions
-that this passes through, `--list` names the modules with exactly one importer and the longest ones.
+that this passes through, `--list` names the modules with exactly one importer, the options of each
+command and the longest modules.
 """
 
 import argparse
@@ -15,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 PACKAGE = "copa"
@@ -141,10 +143,27 @@ def crossed() -> tuple[int, int]:
         run(command)  # compiles
         sys.setprofile(note)
         try:
-            run([*command[:-1], str(base / "again.csv"), "--report", str(base / "report.html")])
+            run([*command[:-1], str(base / "again.csv"), "-o", str(base / "report.html")])
         finally:
             sys.setprofile(None)
     return len({file for file, _ in entered}), len(entered)
+
+
+def command_parameters() -> dict[str, list[str]]:
+    """Return the options and arguments that are declared for each command and group of `copa`."""
+    import typer
+
+    from copa.cli.app import app
+
+    found: dict[str, list[str]] = {}
+
+    def visit(command: Any, name: str) -> None:
+        found[name] = [param.opts[0] for param in command.params]
+        for word, inner in getattr(command, "commands", {}).items():
+            visit(inner, f"{name} {word}")
+
+    visit(typer.main.get_command(app), "copa")
+    return found
 
 
 def main() -> None:
@@ -166,13 +185,16 @@ def main() -> None:
     print(f"import cycles               {len(circles):6}")
     for circle in circles:
         print("   ", ", ".join(circle))
+    parameters = command_parameters()
+    print(f"options and arguments       {sum(map(len, parameters.values())):6}")
     if arguments.list:
         print("one importer:", *(f"\n    {name}  <- {next(iter(importers[name]))}" for name in lonely))
         longest = sorted(modules.values(), key=lambda m: -m.n_code)[:15]
+        print("options and arguments:", *(f"\n    {len(own):5}  {name}" for name, own in parameters.items()))
         print("longest:", *(f"\n    {m.n_code:5}  {m.name}" for m in longest))
     if arguments.crossed:
         n_modules, n_functions = crossed()
-        print(f"crossed by `copa plan --report`: {n_modules} modules, {n_functions} functions")
+        print(f"crossed by `copa plan` with a report: {n_modules} modules, {n_functions} functions")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from copa import FeatureSchema, LaterModels, RecoursePlanner
 from copa._core.words import rounded_up
 from copa.planner.bundle import load_bundle
 from copa.plans import PlanBatch
-from e2e.command_runs import FIT, copa, json_of, process, refused
+from e2e.command_runs import FIT, copa, json_of, misused, process, refused
 from unit.planner import loans
 
 
@@ -397,4 +397,4 @@ def test_help_and_version_are_there():
 
 def test_fit_asks_for_the_column_of_the_outcome(bank, tmp_path):
     data = (bank / "bank.csv", "--schema", bank / "schema.yaml", "-o", tmp_path / "b", *FIT)
-    assert "missing option --target" in refused("fit", *data, code=2)
+    assert "Missing option '--target'" in misused("fit", *data)

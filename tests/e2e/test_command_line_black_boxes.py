@@ -20,7 +20,7 @@ FIT = ("--target", "paid", "--n-refits", "6", "--guarantee", "0.6", *SEARCH)
 @pytest.fixture(scope="module")
 def bank(tmp_path_factory):
     folder = write_bank(tmp_path_factory.mktemp("bank"))
-    pd.read_csv(folder / "people.csv").head(10).to_csv(folder / "people.csv", index=False)
+    pd.read_csv(folder / "people.csv").head(16).to_csv(folder / "people.csv", index=False)
     return folder
 
 
@@ -74,9 +74,9 @@ def test_the_report_is_written(planned):
     assert "held" in page
 
 
-@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.slow
 def test_an_interrupted_run_goes_on_to_the_same_bytes(bank, bundle, tmp_path, monkeypatch):
+    monkeypatch.setattr("copa.planner.runs.PART_ROWS", 8)
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     whole.mkdir()
     parts.mkdir()

@@ -144,7 +144,6 @@ def test_a_changed_ledger_ends_with_1_and_names_the_event(ledger):
         (("record", "plans.copa", *TERMS[:2], "--valid-for", "2025-01-01", "--made", "2026-01-15"), 2, "before it is"),
         (("list", "--status", "opened"), 2, "status must be one of"),
         (("redeem", "nobody", "people.csv", "--model", "model.skops"), 2, "no promise or applicant 'nobody'"),
-        (("redeem", "nobody", "people.csv"), 2, "give --model FILE"),
         (("verify", "--expect", "12"), 2, "expect must be a checkpoint"),
         (("purge", "--before", "then"), 2, "before must be a date"),
     ],

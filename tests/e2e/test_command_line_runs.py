@@ -61,7 +61,7 @@ def cluster():
     """Two workers that are processes."""
     distributed = pytest.importorskip("distributed", reason="needs Dask: pip install 'copa-recourse[dask]'")
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=":0"
     ) as cluster:
         yield cluster
 

@@ -17,7 +17,7 @@ from copa.cli.commands import (
     RawCells,
     guarded,
 )
-from copa.cli.messages import open_streams, signals_as_exceptions
+from copa.cli.messages import FAILED, MISUSED, open_streams, signals_as_exceptions
 
 app = typer.Typer(
     name="copa",
@@ -52,8 +52,9 @@ def root(
 ) -> None:
     """Counterfactual plans with certified lower bounds on their validity when the model is retrained.
 
-    Exit codes: 0 fine; 1 bad data, nothing planned, a proof that fails or too many promises broken; 2 wrong use, or a
-    candidate that could not be tried; 130 stopped by Ctrl-C, 143 by SIGTERM. A pipe that closes early changes none.
+    Exit codes: 0 fine; 1 bad data, nothing planned, a proof that fails or too many promises broken.
+
+    2 wrong use, or a candidate that could not be tried; 130 stopped by Ctrl-C, 143 by SIGTERM.
     """
 
 
@@ -70,7 +71,8 @@ for command in (
     keep.keep,
     serve.serve,
 ):
-    app.command(cls=Command)(guarded(command))
+    # Exit code 1 of `copa gate` is a verdict; whatever keeps the candidate from being tried is none.
+    app.command(cls=Command)(guarded(command, MISUSED if command is gate.gate else FAILED))
 app.add_typer(schemas.commands, name="schema")
 app.add_typer(promises.commands, name="promises")
 

@@ -40,30 +40,30 @@ def backtest(  # noqa: PLR0913 - the options of the command
     data: Annotated[Path, typer.Argument(help="Training data of all versions: .csv or .parquet.", metavar="DATA")],
     *,
     target: Annotated[
-        str | None, typer.Option(help="Column with the outcome; default: that of `copa fit`.", metavar="COL")
+        str | None, typer.Option(help="Column of the outcome; default: that of `copa fit`.", metavar="COL")
     ] = None,
     by: Annotated[
         str | None,
-        typer.Option(help="Column with the version or date of each row; without it the rows are split.", metavar="COL"),
+        typer.Option(help="Column of the version or date of each row; without it the rows are split.", metavar="COL"),
     ] = None,
     every: Annotated[
-        Every | None, typer.Option("--every", help="Where --by holds dates: train a version every month, ...")
+        Every | None, typer.Option("--every", help="How often a version is trained, where --by holds dates.")
     ] = None,
     guarantee: Guarantee = None,
     horizon: Annotated[
         int | None, typer.Option(help="Retrainings that promises are followed over.", metavar="N")
     ] = None,
-    n_applicants: Annotated[int, typer.Option(help="Declined applicants planned for per version.", metavar="N")] = 50,
-    n_splits: Annotated[int, typer.Option(help="Random halves of the rows, without --by.", metavar="N")] = 10,
+    n_applicants: Annotated[int, typer.Option(help="Declined applicants to plan for per version.", metavar="N")] = 50,
     output: PageFile = None,
 ) -> None:
     """Plan as of each past version of a model, ask the later ones, and say whether the promises were kept.
 
-    The model is fitted again to the rows of each version; as of each, only older versions are known. Without --by,
-    halves of the rows are planned on and the other halves asked, which forecasts averages and certifies nothing.
+    The model is fitted again to the rows of each version; as of each, only older versions are known.
+
+    Without --by, halves of the rows are planned on and the others asked: a forecast that certifies nothing.
     """
     require_outputs(output, (*PAGES, ".json"), data, bundle)
-    options = {"horizon": horizon, "n_applicants": n_applicants, "n_splits": n_splits}
+    options = {"horizon": horizon, "n_applicants": n_applicants}
     with misuse():
         for name, value in options.items():
             read_count(1 if value is None else value, name)

@@ -93,10 +93,10 @@ class Group(TyperGroup):
         return _with_inherited(super().get_params(ctx), ctx)
 
 
-def guarded(command: Function) -> Function:
+def guarded(command: Function, failed: int = FAILED) -> Function:
     """Turn what a command raises into one line on stderr and an exit code, and what it returns into the latter.
 
-    A parameter whose type is a dataclass becomes an option for each of its fields.
+    A parameter whose type is a dataclass becomes an option for each of its fields. `failed` is the exit code of errors.
     """
     own = inspect.signature(command)
     groups: dict[str, Any] = {
@@ -109,7 +109,7 @@ def guarded(command: Function) -> Function:
         for name, kind in groups.items():
             kwargs[name] = kind(**{field.name: kwargs.pop(field.name) for field in fields(kind)})
         with showing(False if inherited("quiet") else None):
-            code = _attempt(command, kwargs)
+            code = _attempt(command, kwargs, failed)
         if code != FINE:
             raise typer.Exit(code)
 
@@ -126,7 +126,7 @@ def guarded(command: Function) -> Function:
     return run  # type: ignore[return-value]
 
 
-def _attempt(command: Callable[..., Any], options: dict[str, Any]) -> int:
+def _attempt(command: Callable[..., Any], options: dict[str, Any], failed: int) -> int:
     try:
         return _flushed(int(command(**options) or FINE))
     except (typer.Exit, typer.Abort, typer.BadParameter):
@@ -134,17 +134,17 @@ def _attempt(command: Callable[..., Any], options: dict[str, Any]) -> int:
     except MisuseError as error:
         return fail(error, MISUSED)
     except CopaError as error:
-        return fail(error, FAILED)
+        return fail(error, failed)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        return fail(f"{where}{error.strerror or error}", FAILED)
+        return fail(f"{where}{error.strerror or error}", failed)
     except KeyboardInterrupt as interruption:
         say("stopped.")
         return exit_code(interruption)
     except Exception as error:  # noqa: BLE001 - a person must never see a traceback without asking for it
         hint = "" if inherited("debug") else "; rerun with --debug for the traceback"
         message = str(error) if len(str(error)) <= LONGEST else f"{str(error)[:LONGEST]} ..."
-        return fail(f"unexpected {type(error).__name__}: {message}{hint}", FAILED)
+        return fail(f"unexpected {type(error).__name__}: {message}{hint}", failed)
 
 
 def _flushed(code: int) -> int:

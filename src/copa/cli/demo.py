@@ -59,20 +59,11 @@ def demo(
 
 
 def _prepare() -> tuple[Any, Any]:
-    """A planner for a model of German Credit, and the first applicants that the model declines."""
-    from sklearn.compose import make_column_transformer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder, StandardScaler
-
-    from copa.data.datasets import load_german
+    """Return a planner for a model of German Credit, and the first applicants that the model declines."""
+    from copa.data.datasets import example_model, load_german
     from copa.planner import RecoursePlanner
 
     data = load_german()
-    table, favourable = data.features, data.favourable
-    numbers = table.select_dtypes("number").columns.tolist()
-    words = [name for name in table.columns if name not in numbers]
-    encoder = make_column_transformer((OneHotEncoder(), words), (StandardScaler(), numbers))
-    model = make_pipeline(encoder, LogisticRegression(C=0.1)).fit(table, favourable)
-    planner = RecoursePlanner(model, data.schema, guarantee=0.8, n_jobs=inherited("n_jobs")).fit(table, favourable)
-    return planner, table[~model.predict(table)].head(N_APPLICANTS)
+    table, model = data.features, example_model(data)
+    planner = RecoursePlanner(model, data.schema, guarantee=0.8, n_jobs=inherited("n_jobs"))
+    return planner.fit(table, data.favourable), table[~model.predict(table)].head(N_APPLICANTS)

@@ -57,14 +57,14 @@ def require_few_texts(features: "pd.DataFrame", spared: Container[str]) -> None:
 def fit(  # noqa: PLR0913 - the options of the command
     data: Annotated[Path, typer.Argument(help="Training data: .csv or .parquet.", metavar="DATA")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Write the bundle to this file.", metavar="BUNDLE")],
-    settings: PlannerOptions,
     *,
-    target: Target = None,
+    target: Target,
     favourable: Favourable = None,
     model: ModelFile = None,
     trust_pickle: TrustPickle = False,
     schema: Schema = None,
     drop: Drop = None,
+    settings: PlannerOptions,
 ) -> None:
     """Learn how a model varies when it is retrained, and write all that planning needs to one file."""
     from copa.planner import RecoursePlanner
@@ -72,8 +72,6 @@ def fit(  # noqa: PLR0913 - the options of the command
     from copa.planner.training_data import read_training_data
 
     require_outputs(output, (), data, model, schema)
-    if target is None:
-        raise MisuseError("missing option --target: the column with the outcome")
     table = open_data(data, drop or ())
     require_columns(table, [target])
     table.require_distinct()

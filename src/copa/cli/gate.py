@@ -1,8 +1,6 @@
 """`copa gate`: a candidate model in, whether it may go live out."""
 
-import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,9 +9,8 @@ import typer
 from copa._core.words import shown
 from copa.cli.commands import wants_json
 from copa.cli.files import load_skops, open_bundle, open_promises, read_rows, require_outputs
-from copa.cli.messages import FAILED, FINE, LONGEST, MisuseError, show, show_json, show_table
+from copa.cli.messages import FAILED, FINE, show, show_json, show_table
 from copa.cli.options import AsOf, PageFile, PromisesOptions
-from copa.exceptions import CopaError
 
 if TYPE_CHECKING:
     from copa.promises import GateReport, PortfolioRisk
@@ -45,53 +42,33 @@ def gate(
     from copa.planner.training_data import model_kinds
     from copa.promises import gate as try_promises
 
-    with _untried():
-        source = None if tried.promises is None else Path(tried.promises)
-        require_outputs(output, OUTPUTS, candidate, source, current, reference)
-        model = load_skops(candidate, "the candidate")
-        in_force, kinds = (None, model_kinds(model)) if current is None else _open_current(current, model)
-        with ExitStack() as stack:
-            promises = open_promises(tried.promises, lambda path: read_rows(path, kinds), stack)
-            report = try_promises(
-                model,
-                promises,
-                max_broken=tried.max_broken,
-                reference=None if reference is None else read_rows(reference, kinds),
-                current=in_force,
-                groups=group or (),
-                favourable=tried.favourable,
-                threshold=tried.threshold,
-                as_of=as_of,
-                model_version=tried.model_version,
-                progress=None,
-            )
-            risk = _portfolio(in_force, promises, as_of, tried.model_version)
-        if output is not None:
-            _write(output, report, risk)
-        if wants_json():
-            show_json(report.to_dict() | ({} if risk is None else {"portfolio": _forecast(report, risk)}))
-        else:
-            _show(report, risk, output)
-        sys.stdout.flush()  # a verdict that nobody can read is none
+    source = None if tried.promises is None else Path(tried.promises)
+    require_outputs(output, OUTPUTS, candidate, source, current, reference)
+    model = load_skops(candidate, "the candidate")
+    in_force, kinds = (None, model_kinds(model)) if current is None else _open_current(current, model)
+    with ExitStack() as stack:
+        promises = open_promises(tried.promises, lambda path: read_rows(path, kinds), stack)
+        report = try_promises(
+            model,
+            promises,
+            max_broken=tried.max_broken,
+            reference=None if reference is None else read_rows(reference, kinds),
+            current=in_force,
+            groups=group or (),
+            favourable=tried.favourable,
+            threshold=tried.threshold,
+            as_of=as_of,
+            model_version=tried.model_version,
+            progress=None,
+        )
+        risk = _portfolio(in_force, promises, as_of, tried.model_version)
+    if output is not None:
+        _write(output, report, risk)
+    if wants_json():
+        show_json(report.to_dict() | ({} if risk is None else {"portfolio": _forecast(report, risk)}))
+    else:
+        _show(report, risk, output)
     return FINE if report.passed else FAILED
-
-
-@contextmanager
-def _untried() -> Iterator[None]:
-    """Turn whatever goes wrong into exit code 2: 1 says that the candidate was tried, and breaks too much."""
-    try:
-        yield
-    except MisuseError:
-        raise
-    except CopaError as error:
-        raise MisuseError(str(error)) from error
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        raise MisuseError(f"{where}{error.strerror or error}") from error
-    except (typer.Exit, typer.Abort, typer.BadParameter):
-        raise
-    except Exception as error:
-        raise MisuseError(f"unexpected {type(error).__name__}: {str(error)[:LONGEST]}") from error
 
 
 def _open_current(path: Path, candidate: Any) -> tuple[Any, dict[str, str]]:

@@ -20,7 +20,7 @@ from copa.cli.files import (
     require_outputs,
 )
 from copa.cli.fit import label_like, require_favourable
-from copa.cli.messages import FAILED, FINE, MisuseError, misuse, say, show, show_json, show_table
+from copa.cli.messages import FAILED, FINE, misuse, say, show, show_json, show_table
 from copa.cli.options import PromisesOptions, Target
 from copa.data.tables.cells import text_of
 
@@ -40,8 +40,7 @@ def keep(
     ],
     tried: PromisesOptions,
     *,
-    target: Target = None,
-    margin: Annotated[float, typer.Option(help="Least score of a promised row.")] = 0.001,
+    target: Target,
 ) -> int:
     """Refit a model to new data so that it accepts every row that was promised, and say what that costs."""
     from copa.data.tables.files import read_options
@@ -52,8 +51,6 @@ def keep(
 
     source = None if tried.promises is None else Path(tried.promises)
     require_outputs(output, (".skops",), model, data, source)
-    if target is None:
-        raise MisuseError("missing option --target: the column with the outcome")
     with misuse():
         limit = Limit.read(tried.max_broken)
     fitted, known, own_threshold = _open_model(model)
@@ -77,7 +74,6 @@ def keep(
             labels,
             promised,
             max_broken=tried.max_broken,
-            margin=margin,
             favourable=wanted,
             threshold=own_threshold if tried.threshold is None else tried.threshold,
             model_version=tried.model_version,

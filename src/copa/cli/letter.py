@@ -39,8 +39,8 @@ def letter(  # noqa: PLR0913 - the options of the command
         Path | None, typer.Option("--output", "-o", help="Folder for the letters.", metavar="DIR")
     ] = None,
     *,
-    sender: Annotated[str, typer.Option(help="Who writes: the first line of each letter.", metavar="TEXT")] = "",
-    contact: Annotated[str, typer.Option(help="Whom applicants may ask.", metavar="TEXT")] = "",
+    sender: Annotated[str, typer.Option(help="Sender: the first line of each letter.", metavar="TEXT")] = "",
+    contact: Annotated[str, typer.Option(help="Whom applicants may contact.", metavar="TEXT")] = "",
     valid_until: Annotated[
         str | None,
         typer.Option(
@@ -51,21 +51,19 @@ def letter(  # noqa: PLR0913 - the options of the command
     date: Annotated[str | None, typer.Option(help="Date of the letters; default: none.", metavar="DATE")] = None,
     field: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Text for a template of your own, which has it as fields.NAME; repeatable.", metavar="NAME=TEXT"
-        ),
+        typer.Option(help="Text that a template of your own calls fields.NAME; repeatable.", metavar="NAME=TEXT"),
     ] = None,
     template: Annotated[
-        Path | None, typer.Option(help="Folder with your own sentences.j2 or page.html.j2.", metavar="DIR")
+        Path | None, typer.Option(help="Folder of your own sentences.j2 or page.html.j2.", metavar="DIR")
     ] = None,
     write_template: Annotated[
-        Path | None, typer.Option(help="Write the template to this folder, to edit it, and end.", metavar="DIR")
+        Path | None, typer.Option(help="Write the template to this folder for editing, and end.", metavar="DIR")
     ] = None,
     without_protected: Annotated[
         bool,
         typer.Option(
             "--without-protected",
-            help="Leave reasons out that look like protected attributes; the letters say that not all are listed.",
+            help="Leave out reasons that look like protected attributes; the letters say that not all are listed.",
         ),
     ] = False,
     include_fragile: IncludeFragile = False,

@@ -24,10 +24,10 @@ else:  # the words that the library knows, as typer takes a choice of words
 
 BundleArgument = Annotated[Path, typer.Argument(help="Bundle made by `copa fit`.", metavar="BUNDLE")]
 Data = Annotated[Path, typer.Argument(help="Data: .csv or .parquet.", metavar="DATA")]
-Target = Annotated[str | None, typer.Option(help="Column with the outcome.", metavar="COL")]
+Target = Annotated[str, typer.Option(help="Column of the outcome.", metavar="COL")]
 Drop = Annotated[
     list[str] | None,
-    typer.Option(help="Column to leave out, by name, or by position: '#3' is the third; repeatable.", metavar="COL"),
+    typer.Option(help="Column to leave out, by name or by position ('#3' is the third); repeatable.", metavar="COL"),
 ]
 Schema = Annotated[
     Path | None,
@@ -51,7 +51,7 @@ NOptions = Annotated[int | None, typer.Option(help="Options per applicant, up to
 IncludeFragile = Annotated[
     bool,
     typer.Option(
-        "--include-fragile", help="Take options of fragile plans too, which are below the guarantee asked for."
+        "--include-fragile", help="Include options of fragile plans, which are below the guarantee asked for."
     ),
 ]
 ModelVersion = Annotated[
@@ -101,7 +101,7 @@ class PlannerOptions:
         bool | None,
         typer.Option(
             "--expected",
-            help="Ask --guarantee of the rate at which refits are expected to accept options, which is no guarantee.",
+            help="Ask for an expected rate of acceptance, of which --guarantee is the level, in place of a guarantee.",
             show_default=False,
         ),
     ] = None
@@ -111,7 +111,7 @@ class PlannerOptions:
         float | None, typer.Option(help="Confidence in the training data; default 0.95.", metavar="P")
     ] = None
     family: Annotated[
-        Family | None, typer.Option(help="What is assumed of the law of the next score; default unimodal.")
+        Family | None, typer.Option(help="Form of the distribution of the next score; default unimodal.")
     ] = None
     history: Annotated[
         list[Path] | None,
@@ -123,7 +123,7 @@ class PlannerOptions:
         int | None, typer.Option(help="Retrainings that an option must survive; default 4.", metavar="N")
     ] = None
     n_refits: Annotated[
-        int | None, typer.Option(help="Refits from which the spread of retraining is estimated.", metavar="N")
+        int | None, typer.Option(help="Number of refits from which the spread of retraining is estimated.", metavar="N")
     ] = None
     moment_ball: Annotated[
         float | None,
@@ -136,12 +136,12 @@ class PlannerOptions:
     plausibility: Annotated[
         float | None,
         typer.Option(
-            help="Least plausibility of an option: the share of training rows that are as far from their neighbours; "
+            help="Least plausibility of an option: share of training rows at least as far from their neighbours; "
             "default 0.05, 0 for none.",
             metavar="P",
         ),
     ] = None
-    cost: Annotated[Cost | None, typer.Option(help="How the costs of changes add up.")] = None
+    cost: Annotated[Cost | None, typer.Option(help="How efforts add up: as they are, or squared.")] = None
     n_starts: Annotated[
         int | None,
         typer.Option(help="Starting rows of the search per applicant; more find better plans.", metavar="N"),
@@ -154,13 +154,11 @@ class ApplicantOptions:
     """Columns of applicants that are no features, and what a report shows of them."""
 
     label: Annotated[
-        str | None, typer.Option("--id", help="Column with the applicants' names; default: number them.", metavar="COL")
+        str | None, typer.Option("--id", help="Column of the applicants' names; default: numbers.", metavar="COL")
     ] = None
-    group: Annotated[
-        str | None, typer.Option(help="Column with the groups that the report compares.", metavar="COL")
-    ] = None
+    group: Annotated[str | None, typer.Option(help="Column of groups that the report compares.", metavar="COL")] = None
     totals_only: Annotated[
-        bool, typer.Option("--totals-only", help="The report shows only totals, and no applicant one by one.")
+        bool, typer.Option("--totals-only", help="Show only totals in the report, and no applicant one by one.")
     ] = False
 
 

@@ -126,7 +126,8 @@ def made_from(opened: "Bundle", planner: Any, **more: Any) -> dict[str, Any]:
 
 
 def _cluster(scheduler: str, planner: Any, stack: ExitStack) -> "Engine":
-    from copa.planner.distributed import cluster_client, plan_on
+    from copa.planner.distributed import cluster_client
+    from copa.planner.runs import plan_on
 
     with stage("connecting to the cluster"):
         client = stack.enter_context(cluster_client(scheduler))

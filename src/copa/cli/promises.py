@@ -17,7 +17,7 @@ from copa.cli.files import (
     require_plans,
     unquoted_promises,
 )
-from copa.cli.messages import FAILED, FINE, MisuseError, misuse, say, show, show_json, show_table
+from copa.cli.messages import FAILED, FINE, misuse, say, show, show_json, show_table
 from copa.cli.options import AsOf, IncludeFragile, ModelVersion
 from copa.data.tables.files import quoted_table, read_options
 from copa.plans import PlanBatch
@@ -28,12 +28,11 @@ COLUMNS = ("promise", "applicant", "option", "guarantee", "status", "made", "val
 PANEL = "Options of every command of `copa promises`"
 
 PromiseId = Annotated[str, typer.Argument(help="Id of the promise.", metavar="PROMISE")]
-Reason = Annotated[str, typer.Option(help="Why; a refusal needs one.", metavar="TEXT")]
+Reason = Annotated[str, typer.Option(help="Reason; a refusal needs one.", metavar="TEXT")]
 MayDiffer = Annotated[
     list[str] | None,
     typer.Option("--may-differ", help="Column in which a row may differ from the promised one; repeatable."),
 ]
-SkopsModel = Annotated[Path | None, typer.Option("--model", help="Fitted model: .skops.", metavar="FILE")]
 
 commands = typer.Typer(cls=Group, no_args_is_help=True)
 
@@ -46,7 +45,7 @@ def promises(
         inherited_option(
             "--ledger",
             envvar=LEDGER_VARIABLE,
-            help="Ledger: postgresql://user@host/name, or an SQLite file. With a password, put it into the variable.",
+            help="Ledger: postgresql://user@host/name, or an SQLite file. A password belongs in the variable.",
             metavar="URL",
             panel=PANEL,
         ),
@@ -58,7 +57,7 @@ def promises(
         ),
     ] = None,
 ) -> None:
-    """Record what was promised to people, and what became of it, in a ledger."""
+    """Keep a ledger of what was promised to people, and of what became of it."""
 
 
 def create() -> int:
@@ -83,7 +82,10 @@ def record(
         str | None,
         typer.Option(help="Day of the promises; default: today.", metavar="DATE"),
     ] = None,
-    model: SkopsModel = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(help="Model of the plans, for its fingerprint: .skops.", metavar="FILE"),
+    ] = None,
     may_differ: MayDiffer = None,
     include_fragile: IncludeFragile = False,
 ) -> int:
@@ -173,10 +175,10 @@ def _line(promise: Any, row: Any) -> list[Any]:
 def redeem(
     promise: Annotated[str, typer.Argument(help="Id of the promise, or the applicant.", metavar="PROMISE")],
     row: Annotated[Path, typer.Argument(help="The person's row as of today: .csv or .parquet.", metavar="ROW")],
-    model: SkopsModel = None,
     *,
+    model: Annotated[Path, typer.Option(help="Today's model: .skops.", metavar="FILE")],
     decision: Annotated[
-        str | None, typer.Option(help="If the promise is broken: honour or refuse.", metavar="WORD")
+        str | None, typer.Option(help="Decision on a broken promise: honour or refuse.", metavar="WORD")
     ] = None,
     reason: Reason = "",
     may_differ: MayDiffer = None,
@@ -189,8 +191,6 @@ def redeem(
 
     Exit code 0 if the promise is kept or honoured, 1 if not.
     """
-    if model is None:
-        raise MisuseError("today's model is needed: give --model FILE")
     with misuse():
         person = _person(row)
     fitted = load_skops(model, "the model")

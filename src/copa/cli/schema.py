@@ -12,7 +12,7 @@ from copa.cli.commands import Command, Group, guarded, wants_json
 from copa.cli.files import load_model, open_data, require_columns, require_file, require_outputs
 from copa.cli.fit import many_texts, require_few_texts
 from copa.cli.messages import FAILED, FINE, say, show, show_json, show_table
-from copa.cli.options import Data, Drop, ModelFile, Target, TrustPickle
+from copa.cli.options import Data, Drop, ModelFile, TrustPickle
 from copa.data.schema import FeatureSchema
 from copa.data.schema.recognition import counts_rows
 from copa.data.schema.support import withheld_in_words
@@ -23,20 +23,20 @@ from copa.models.encoders import encoder_categories
 SHOWN = 5  # bad rows
 CELLS = ("missing", "special", "outside")
 
-commands = typer.Typer(cls=Group, help="What may change: infer a schema from data, or check one.", no_args_is_help=True)
+commands = typer.Typer(cls=Group, help="Infer a schema from data, or check one.", no_args_is_help=True)
 
 
 def infer(
     data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="Schema: .yaml or .json.", metavar="FILE")],
     *,
-    target: Target = None,
+    target: Annotated[str | None, typer.Option(help="Column of the outcome, which is left out.", metavar="COL")] = None,
     drop: Drop = None,
     immutable: Annotated[list[str] | None, typer.Option(help="Column that must not change; repeatable.")] = None,
     model: ModelFile = None,
     trust_pickle: TrustPickle = False,
 ) -> None:
-    """Describe the columns of a table as its data show them: a start, to be read and corrected.
+    """Infer a schema from data: a draft to read and correct.
 
     With --model, only the model's columns, and what its encoders take for categories is categorical.
     """

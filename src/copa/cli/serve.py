@@ -36,10 +36,10 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of the command
     host: Annotated[
         str, typer.Option(help="Address to listen at; any but this machine's own needs --token-file.", metavar="HOST")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port; 0 for any that is free.", metavar="N", min=0, max=65535)] = 8000,
+    port: Annotated[int, typer.Option(help="Port; 0 picks a free one.", metavar="N", min=0, max=65535)] = 8000,
     token_file: Annotated[
         Path | None,
-        typer.Option(help="File with the token that requests must bring; only you may read it.", metavar="FILE"),
+        typer.Option(help="File of the token that requests must bring; only you may read it.", metavar="FILE"),
     ] = None,
     workers: Annotated[
         int, typer.Option(help="Processes, each with the bundle; not on Windows.", metavar="N", min=1)
@@ -47,7 +47,7 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of the command
     allowed_host: Annotated[
         list[str] | None,
         typer.Option(
-            help="Name by which requests may call this host, such as that of a proxy; repeatable. Default: localhost.",
+            help="Name by which requests may address this host, such as a proxy's; repeatable. Default: localhost.",
             metavar="NAME",
         ),
     ] = None,
@@ -55,10 +55,10 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of the command
         Path | None,
         typer.Option(help="Applicants that may be searched for: .csv or .parquet; needs --id.", metavar="FILE"),
     ] = None,
-    label: Annotated[str | None, typer.Option("--id", help="Column with the applicants' names.", metavar="COL")] = None,
+    label: Annotated[str | None, typer.Option("--id", help="Column of the applicants' names.", metavar="COL")] = None,
     backtest: Annotated[
         Path | None,
-        typer.Option(help="Output of `copa backtest --json`, for validators to see in the explorer.", metavar="FILE"),
+        typer.Option(help="JSON of `copa backtest`, for validators to see in the explorer.", metavar="FILE"),
     ] = None,
     ledger: Annotated[
         str | None,
@@ -70,10 +70,10 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of the command
         ),
     ] = None,
     model_version: Annotated[
-        str, typer.Option(help="What promises call this model. Default: the bundle's digest.", metavar="NAME")
+        str, typer.Option(help="Name of this model in promises; default: the bundle's digest.", metavar="NAME")
     ] = "",
-    max_applicants: Annotated[int, typer.Option(help="Most applicants of a request.", metavar="N", min=1)] = 200,
-    max_requests: Annotated[int, typer.Option(help="Most requests at the same time.", metavar="N", min=1)] = 256,
+    max_applicants: Annotated[int, typer.Option(help="Maximum of applicants in a request.", metavar="N", min=1)] = 200,
+    max_requests: Annotated[int, typer.Option(help="Maximum of requests at a time.", metavar="N", min=1)] = 256,
     time_limit: Annotated[float, typer.Option(help="Seconds for a request.", metavar="S", min=0.1)] = 10.0,
 ) -> int:
     """Serve plans, audits, corrections, proofs and letters over HTTP, and a page for people at /.

@@ -1,15 +1,13 @@
 """Plans for very many applicants on the workers of a Dask cluster."""
 
 import logging
-import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from copa._core.progress import stage
 from copa._core.words import hint, shown
 from copa.exceptions import DataError, InvalidInputError, MissingPackageError
-from copa.planner.runs import PART_ROWS, Part, Rows, plan_part
+from copa.planner.runs import PART_ROWS, for_worker
 from copa.plans.writers import require_free_names, typed_table
 
 if TYPE_CHECKING:
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["plan"]
 
-RETRIES = 2  # of a part that raises an error, which may have been a disk's
 INSTALL = "pip install 'copa-recourse[dask]'"
 
 
@@ -73,8 +70,8 @@ def plan(planner: "RecoursePlanner", applicants: Any, *, id: str | None = None) 
         {name: pd.Series([], dtype=dtype) for name, dtype in applicants.dtypes.items()},
         index=pd.Index([], dtype=applicants.index.dtype),
     )
-    meta = _planned_table(empty, _for_worker(planner), id)
-    sent = delayed(_for_worker)(planner)
+    meta = _planned_table(empty, for_worker(planner), id)
+    sent = delayed(for_worker)(planner)
     return applicants.map_partitions(_planned_table, sent, id, meta=meta)
 
 
@@ -88,12 +85,6 @@ def _planned_table(applicants: "pd.DataFrame", planner: "RecoursePlanner", label
     return tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)
 
 
-def _for_worker(planner: "RecoursePlanner") -> "RecoursePlanner":
-    """Return a copy that plans on one thread and shows no progress: parts are what runs side by side."""
-    own: RecoursePlanner = pickle.loads(pickle.dumps(planner))  # noqa: S301 - made here
-    return own.set_params(n_jobs=1, progress=False)  # type: ignore[no-any-return]  # scikit-learn has no types
-
-
 def _require_dask(applicants: Any) -> None:
     try:
         import dask.dataframe as dd
@@ -103,65 +94,6 @@ def _require_dask(applicants: Any) -> None:
         raise InvalidInputError(
             f"applicants must be a Dask DataFrame, got {type(applicants).__name__}; planner.plan takes other tables"
         )
-
-
-def plan_on(client: Any, planner: "RecoursePlanner", rows: Rows) -> Iterator[tuple[int, Part | Exception]]:
-    """Plan for parts side by side on the workers of a cluster; those of a worker that dies go to another.
-
-    No more parts are sent at a time than keep the workers busy.
-    """
-    from distributed import as_completed
-
-    # Not scattered: what is computed can be computed again when every worker that had it is gone.
-    sent = client.submit(_for_worker, planner, pure=False)
-    waiting, numbers, left = as_completed(), dict[Any, int](), iter(rows)
-
-    def submit_some() -> None:
-        with _answering(client):
-            n_threads = sum(client.nthreads().values())
-        while len(numbers) < 2 * max(n_threads, 1) + 1:
-            number, applicants = next(left, (None, None))
-            if number is None:
-                return
-            future = client.submit(plan_part, sent, applicants, pure=False, retries=RETRIES)
-            numbers[future] = number
-            waiting.add(future)
-
-    with stage("planning") as advance:
-        submit_some()
-        for future in waiting:
-            number, outcome = numbers.pop(future), _outcome(client, future)
-            yield number, outcome
-            if isinstance(outcome, Part):
-                advance(sum(outcome.statuses.values()))
-            future.release()
-            submit_some()
-
-
-def _outcome(client: Any, future: Any) -> Part | Exception:
-    with _answering(client):
-        if future.status in ("cancelled", "lost"):
-            raise DataError("the connection to the scheduler was lost")
-        error = future.exception() if future.status == "error" else None
-        if error is None:
-            part: Part = future.result()
-            return part
-    if isinstance(error, Exception):
-        return error
-    raise error
-
-
-@contextmanager
-def _answering(client: Any) -> Iterator[None]:
-    """Name a scheduler that is gone while it is asked as the cause."""
-    from distributed import CancelledError
-
-    if client.status != "running":
-        raise DataError("the connection to the scheduler was lost")
-    try:
-        yield
-    except (OSError, CancelledError) as lost:
-        raise DataError(f"the connection to the scheduler was lost: {lost}") from lost
 
 
 @contextmanager

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "copa-run", 1
 RUN, LOCK = "run.json", "lock.json"
 PART_ROWS = 500  # applicants: a second of work for a linear model, which is what an interruption costs at most
+RETRIES = 2  # of a part that raises an error on a worker, which may have been a disk's
 OUT_OF_TIME = 1e-3  # seconds for a part whose turn comes too late: each applicant gets the status "time_limit"
 ATTEMPTS = 100  # to make a folder that others keep removing
 _OWN = re.compile(r"part-[0-9]{6,9}\.copa|run\.json|parts\.json|lock\.json|\..*")
@@ -88,6 +89,71 @@ def plan_here(
         planner.time_limit = limit
 
 
+def plan_on(client: Any, planner: "RecoursePlanner", rows: Rows) -> Iterator[tuple[int, Part | Exception]]:
+    """Plan for parts side by side on the workers of a Dask cluster; those of a worker that dies go to another.
+
+    No more parts are sent at a time than keep the workers busy.
+    """
+    from distributed import as_completed
+
+    # Not scattered: what is computed can be computed again when every worker that had it is gone.
+    sent = client.submit(for_worker, planner, pure=False)
+    waiting, numbers, left = as_completed(), dict[Any, int](), iter(rows)
+
+    def submit_some() -> None:
+        with _answering(client):
+            n_threads = sum(client.nthreads().values())
+        while len(numbers) < 2 * max(n_threads, 1) + 1:
+            number, applicants = next(left, (None, None))
+            if number is None:
+                return
+            future = client.submit(plan_part, sent, applicants, pure=False, retries=RETRIES)
+            numbers[future] = number
+            waiting.add(future)
+
+    with stage("planning") as advance:
+        submit_some()
+        for future in waiting:
+            number, outcome = numbers.pop(future), _outcome(client, future)
+            yield number, outcome
+            if isinstance(outcome, Part):
+                advance(sum(outcome.statuses.values()))
+            future.release()
+            submit_some()
+
+
+def _outcome(client: Any, future: Any) -> Part | Exception:
+    with _answering(client):
+        if future.status in ("cancelled", "lost"):
+            raise DataError("the connection to the scheduler was lost")
+        error = future.exception() if future.status == "error" else None
+        if error is None:
+            part: Part = future.result()
+            return part
+    if isinstance(error, Exception):
+        return error
+    raise error
+
+
+@contextmanager
+def _answering(client: Any) -> Iterator[None]:
+    """Name a scheduler that is gone while it is asked as the cause."""
+    from distributed import CancelledError
+
+    if client.status != "running":
+        raise DataError("the connection to the scheduler was lost")
+    try:
+        yield
+    except (OSError, CancelledError) as lost:
+        raise DataError(f"the connection to the scheduler was lost: {lost}") from lost
+
+
+def for_worker(planner: "RecoursePlanner") -> "RecoursePlanner":
+    """Return a copy that plans on one thread and shows no progress: parts are what runs side by side."""
+    own: RecoursePlanner = pickle.loads(pickle.dumps(planner))  # noqa: S301 - made here
+    return own.set_params(n_jobs=1, progress=False)  # type: ignore[no-any-return]  # scikit-learn has no types
+
+
 def plan_run(
     planner: "RecoursePlanner", applicants: "pd.DataFrame", folder: str | Path, *, client: Any = None
 ) -> "Run":
@@ -107,7 +173,8 @@ def plan_run(
     Returns
     -------
     Run
-        Which `PlanBatch.load(folder)` reads as one batch.
+        With `folder`, `n_applicants`, `statuses`, and `batches()`, which yields the plans a part at a time;
+        `PlanBatch.load(folder)` reads them as one batch.
 
     Raises
     ------
@@ -131,7 +198,7 @@ def plan_run(
     >>> planner = copa.RecoursePlanner(model, n_options=2, later_models=later, random_state=0, progress=False).fit(X, y)
     >>> run = plan_run(planner, X.head(40), Path(mkdtemp()) / "run")
     >>> run.statuses
-    {'already_valid': 21, 'ok': 19}
+    {'already_valid': 19, 'ok': 21}
     >>> len(copa.PlanBatch.load(run.folder))
     40
     """
@@ -142,8 +209,6 @@ def plan_run(
     rows.update(json.dumps([[str(name), str(dtype)] for name, dtype in table.dtypes.items()]).encode())
     engine: Engine = partial(plan_here, planner)
     if client is not None:
-        from copa.planner.distributed import plan_on
-
         engine = partial(plan_on, client, planner)
     run = Run(Path(folder), {"planner": _digest(planner), "applicants": rows.hexdigest()}, table)
     with run.begun():
@@ -214,6 +279,7 @@ class Run:
             try:
                 self._begin()
                 yield
+                self._note([])  # they are whole now, and no part of what the run is
             finally:
                 if not self.finished:
                     (self.folder / RUN).unlink(missing_ok=True)
@@ -227,8 +293,12 @@ class Run:
             self._require_same_run()
         if len(self.finished) < len(self.names):
             (self.folder / PARTS.content).unlink(missing_ok=True)
-        content = self._made_from | ({"outputs": self._outputs} if self._outputs else {})
-        write_atomically(self.folder / RUN, _dumped(content))
+        self._note(self._outputs)
+
+    def _note(self, outputs: list[str]) -> None:
+        """Write what the plans are made from, and which files are being written from them."""
+        content = self._made_from | ({"outputs": outputs} if outputs else {})
+        write_atomically(self.folder / RUN, _dumped(content), swept=True)
 
     def _remove_halves(self) -> None:
         """Remove what an earlier run had half written when it was killed: its parts, and its outputs."""

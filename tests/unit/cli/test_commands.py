@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 from copa import Feature, FeatureSchema
 from copa.cli import commands as commands_of
-from copa.cli import messages
 from copa.cli.app import app
 from copa.cli.commands import Command, guarded
 
@@ -112,7 +111,7 @@ def test_an_error_that_nobody_foresaw_does_not_print_whole_tables(capsys):
     def fails():
         raise RuntimeError("cell " * 10_000)
 
-    assert commands_of._attempt(fails, {}) == messages.FAILED
+    assert commands_of._attempt(fails, {}, 7) == 7
     line = capsys.readouterr().err
     assert line.startswith("error: unexpected RuntimeError: cell cell")
     assert line.endswith("...; rerun with --debug for the traceback\n")
@@ -125,7 +124,7 @@ def test_a_traceback_is_shown_and_not_obeyed(capsys):
 
     token = commands_of._given.set({"copa.debug": True})
     try:
-        commands_of._attempt(fails, {})
+        commands_of._attempt(fails, {}, 1)
     finally:
         commands_of._given.reset(token)
     told = capsys.readouterr().err
