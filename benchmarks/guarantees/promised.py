@@ -165,7 +165,7 @@ def _effort(batch: copa.PlanBatch, applicants: list[int]) -> float:
 def non_robust(case: Case, strategy: Linear) -> copa.PlanBatch:
     """Plans that today's model accepts, and nothing more."""
     theta, cov = strategy.model.theta, strategy.parameters.cov
-    certain = LocationSet.read(theta, cov, 0.0, cov, family="gaussian", simultaneous=False)
+    certain = LocationSet(theta, cov, 0.0, cov, family="gaussian", simultaneous=False)
     return plan(case, replace(strategy.with_set(certain), reliability=None), 0.5)
 
 

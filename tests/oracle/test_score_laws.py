@@ -23,7 +23,7 @@ def known(mean, std):
 @pytest.mark.parametrize("ratio", RATIOS)
 def test_the_bound_of_a_family_is_the_worst_distribution_with_these_moments(family, ratio):
     std = 0.7
-    claimed = float(MomentBall.read(*known(ratio * std, std), family=family).guarantee(ratio * std, std, 0.0))
+    claimed = float(MomentBall(*known(ratio * std, std), family=family).guarantee(ratio * std, std, 0.0))
     found = least_probability(family, ratio * std, std)
     assert claimed <= found + 1e-9
     assert claimed >= found - (1e-9 if family == "gaussian" else GRID)
@@ -48,7 +48,7 @@ def test_a_ball_is_the_worst_moments_of_its_disc(family, seed):
     rng = np.random.default_rng(seed)
     mean, std = rng.uniform(0.5, 3.0), rng.uniform(0.05, 1.0)
     reach = rng.uniform(0.0, 0.9) * mean
-    claimed = float(MomentBall.read(*known(mean, std), family=family).guarantee(mean, std, reach))
+    claimed = float(MomentBall(*known(mean, std), family=family).guarantee(mean, std, reach))
     assert claimed == pytest.approx(least_over_disc(exact_level(family), mean, std, reach), abs=1e-8)
 
 
@@ -58,7 +58,7 @@ def test_a_location_set_is_the_worst_mean_within_reach(family, seed):
     rng = np.random.default_rng(100 + seed)
     mean, std = rng.uniform(0.5, 3.0), rng.uniform(0.05, 1.0)
     reach = rng.uniform(0.0, 1.2) * mean
-    claimed = float(LocationSet.read(*known(mean, std), family=family).guarantee(mean, std, reach))
+    claimed = float(LocationSet(*known(mean, std), family=family).guarantee(mean, std, reach))
     level = exact_level(family)
     worst = min(level(mean + move, std) for move in np.linspace(-reach, reach, 2001))
     assert claimed == pytest.approx(worst, abs=1e-12)
@@ -71,7 +71,7 @@ def test_no_distribution_of_the_set_breaks_any_bound_of_a_plan(family, kind):
     rng, cov = np.random.default_rng(7), np.diag([0.02, 0.3, 0.2, 0.1])
     mean = np.array([-0.5, 1.0, 0.7, -0.4])
     points = np.array([[1.0, 2.0, 0.5, 0.0], [1.0, 0.5, 2.0, -0.5], [1.0, 1.5, 1.0, 1.0]])
-    ambiguity = kind.read(mean, cov, 0.2, family=family)
+    ambiguity = kind(mean, cov, 0.2, family=family)
     bounds = validity_bounds(points, ambiguity=ambiguity)
     for k in range(12):
         weights = np.eye(3)[k] if k < 3 else rng.dirichlet(np.ones(3))

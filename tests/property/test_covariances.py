@@ -31,9 +31,9 @@ def test_a_planted_negative_eigenvalue_is_refused_in_any_units(seed, order, dept
     sizes = units(rng, order)
     planted = matrix * np.outer(sizes, sizes)
     with pytest.raises(InvalidInputError, match="cov must be positive semidefinite"):
-        MomentBall.read(np.ones(order), planted, 0.0)
+        MomentBall(np.ones(order), planted, 0.0)
     with pytest.raises(InvalidInputError, match="drift must be positive semidefinite"):
-        MomentBall.read(np.ones(order), np.eye(order), 0.0, planted)
+        MomentBall(np.ones(order), np.eye(order), 0.0, planted)
 
 
 @given(seeds, orders, st.floats(1e-7, 1.0))

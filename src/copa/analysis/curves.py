@@ -198,7 +198,7 @@ def shelf_lives(plan: Plan, curves: RadiusCurves, level: float) -> dict[str, She
     >>> import numpy as np
     >>> from types import SimpleNamespace
     >>> from copa.theory.sets.ambiguity import MomentBall
-    >>> ball = MomentBall.read(np.array([1.0, 1.0]), 0.01 * np.eye(2), 0.1)
+    >>> ball = MomentBall(np.array([1.0, 1.0]), 0.01 * np.eye(2), 0.1)
     >>> plan = SimpleNamespace(points=np.array([[1.0, 0.2], [1.0, 0.6]]), ambiguity=ball)  # of a planner, `batch[0]`
     >>> curves = radius_curves(plan.points[None], ball, radius_grid(ball, plan.points))[0]
     >>> lives = shelf_lives(plan, curves, level=0.9)

@@ -309,7 +309,8 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             reached.
         """
         with showing(self.progress), stage("auditing"):
-            given = ReadablePlans.read(self.strategy_, self._external(plans, applicants))
+            external = self._external(plans, applicants)
+            given = ReadablePlans.read(self.strategy_, external)
             batch = audit_plans(self.strategy_, given, self._any_request(), self.n_jobs).batch
         return _like(batch, plans if applicants is None else applicants)
 

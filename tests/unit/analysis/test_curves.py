@@ -34,7 +34,7 @@ def test_the_grid_starts_at_zero_and_holds_the_radius_of_the_plans(german, grid)
 
 
 def test_without_a_radius_the_grid_goes_on_until_a_typical_option_is_lost(german):
-    ball = MomentBall.read(german.ambiguity.mean, german.ambiguity.cov, 0.0)
+    ball = MomentBall(german.ambiguity.mean, german.ambiguity.cov, 0.0)
     lost = german.points @ ball.mean / np.linalg.norm(german.points, axis=1)
     assert radius_grid(ball, german.points)[-1] == pytest.approx(np.median(lost[lost > 0]))
 
@@ -63,7 +63,7 @@ def test_upper_bounds_of_refused_options_are_those_of_the_opposite_ones():
     """Two options with one score: any, all and each are one event, whose probability Cantelli's inequality bounds."""
     mean, cov = np.array([-1.0, 0.0]), np.diag([0.25, 0.0])
     points = np.array([[[1.0, 0.0], [2.0, 0.0]]])
-    curve = radius_curves(points, MomentBall.read(mean, cov, 0.0), np.array([0.0]))[0]
+    curve = radius_curves(points, MomentBall(mean, cov, 0.0), np.array([0.0]))[0]
     cantelli = 0.25 / (1.0 + 0.25)
     assert curve.option_upper[0] == pytest.approx([cantelli, cantelli])
     assert curve.any_upper[0] == pytest.approx(cantelli, abs=1e-5)
@@ -74,7 +74,7 @@ def test_what_sampled_models_do_lies_between_the_bounds():
     rng = np.random.default_rng(3)
     mean, root = np.array([-0.4, 0.3, 0.2]), 0.5 * rng.standard_normal((3, 3))
     points = np.array([[[1.0, 0.3, -0.5], [1.0, -0.4, 0.2]]])
-    curve = radius_curves(points, MomentBall.read(mean, root @ root.T, 0.0), np.array([0.0]))[0]
+    curve = radius_curves(points, MomentBall(mean, root @ root.T, 0.0), np.array([0.0]))[0]
     holds = (mean + rng.standard_normal((20_000, 3)) @ root.T) @ points[0].T >= 0.0
     for share, lower, upper in (
         (holds.any(axis=1).mean(), curve.any_lower[0], curve.any_upper[0]),

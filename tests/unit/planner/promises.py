@@ -67,9 +67,9 @@ class Judge:
     def ambiguity(self) -> AmbiguitySet:
         """The distributions that guarantees hold for."""
         if self.reliability is None:
-            return MomentBall.read(self.mean, self.cov, self.radius, self.drift, self.family)
+            return MomentBall(self.mean, self.cov, self.radius, self.drift, self.family)
         mean = self.reliability * np.asarray(self.mean)
-        return LocationSet.read(mean, self.cov, self.radius, self.drift, self.family, simultaneous=False)
+        return LocationSet(mean, self.cov, self.radius, self.drift, self.family, simultaneous=False)
 
 
 def broken_promises(judge: Judge, applicants: pd.DataFrame, batch: copa.PlanBatch) -> list[str]:

@@ -15,7 +15,7 @@ from unit.planner import loans
 
 
 def test_signed_guarantee_is_the_promise_where_there_is_one_and_keeps_the_order_of_score_per_deviation_below():
-    ball, spread = MomentBall.read([1.0], [[1.0]], 2.0), np.ones(9)
+    ball, spread = MomentBall([1.0], [[1.0]], 2.0), np.ones(9)
     mean = np.linspace(-3.0, 5.0, 9)
     reach = 2.0 * spread
     sure = signed_guarantee(ball, mean, spread, reach)

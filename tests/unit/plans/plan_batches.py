@@ -92,7 +92,7 @@ def assembled(applicants, options, owner, points, ball, **parts):
     )
 
 
-def german_batch(drift=None, read=MomentBall.read, **changes):
+def german_batch(drift=None, read=MomentBall, **changes):
     """Seven applicants, one for each status and one more, with three, two and one options; `read` makes the set."""
     data = copa.datasets.load_german()
     applicants = data.features.iloc[list(STATUS)]
@@ -175,5 +175,5 @@ def wild_batch(index=None, drift=None):
     )
     rng = np.random.default_rng(8)
     points = np.column_stack([np.ones(7), 1.0 + 0.3 * rng.standard_normal((7, 3))])
-    ball = MomentBall.read(np.array([0.3, 1.0, 0.5, 0.7]), 0.05 * np.eye(4), 0.1, drift)
+    ball = MomentBall(np.array([0.3, 1.0, 0.5, 0.7]), 0.05 * np.eye(4), 0.1, drift)
     return assembled(applicants, options, owner, points, ball, **terms(schema, favourable=np.int64(1), threshold=None))

@@ -120,14 +120,14 @@ def test_no_batches_cannot_be_put_together():
 
 
 def test_batches_of_another_ball_or_other_terms_do_not_mix(batch):
-    ball = MomentBall.read(batch.ambiguity.mean, batch.ambiguity.cov, 0.06)
+    ball = MomentBall(batch.ambiguity.mean, batch.ambiguity.cov, 0.06)
     for change in ({"ambiguity": ball}, terms(batch.basis.schema, guarantee=0.7)):
         with pytest.raises(copa.InvalidInputError, match="batch 1 has another ambiguity set, request, basis or number"):
             PlanBatch.concat([batch, PlanBatch(**parts_of(batch) | change)])
 
 
 def test_equal_balls_need_not_be_the_same_object(batch):
-    ball = MomentBall.read(batch.ambiguity.mean, batch.ambiguity.cov, batch.ambiguity.radius)
+    ball = MomentBall(batch.ambiguity.mean, batch.ambiguity.cov, batch.ambiguity.radius)
     assert len(PlanBatch.concat([batch, PlanBatch(**parts_of(batch) | {"ambiguity": ball})])) == 14
 
 

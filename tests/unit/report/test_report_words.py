@@ -59,13 +59,13 @@ def test_a_share_is_not_called_nobody_or_everybody_unless_it_is(share, text):
 
 def test_the_condition_names_the_radius_and_its_unit():
     mean, cov, asked = np.ones(2), np.eye(2), terms(copa.datasets.load_german().schema)["basis"]
-    assert "exactly the estimated ones" in condition(MomentBall.read(mean, cov, 0.0), asked)
-    assert "within radius 0.25 of" in condition(MomentBall.read(mean, cov, 0.25), asked)
-    assert "in units of the drift" in condition(MomentBall.read(mean, cov, 0.25, cov), asked)
+    assert "exactly the estimated ones" in condition(MomentBall(mean, cov, 0.0), asked)
+    assert "within radius 0.25 of" in condition(MomentBall(mean, cov, 0.25), asked)
+    assert "in units of the drift" in condition(MomentBall(mean, cov, 0.25, cov), asked)
 
 
 def test_the_condition_says_whether_parameters_or_scores_are_meant():
-    ball, schema = MomentBall.read(np.ones(2), np.eye(2), 0.25), copa.datasets.load_german().schema
+    ball, schema = MomentBall(np.ones(2), np.eye(2), 0.25), copa.datasets.load_german().schema
     assert condition(ball, terms(schema)["basis"]).startswith("if the next models' mean and covariance stay")
     of_scores = terms(schema, subject="scores")["basis"]
     assert "of the scores that the next models give these rows stay" in condition(ball, of_scores)

@@ -66,5 +66,5 @@ def test_a_whole_batch_is_refused():
 
 
 def test_no_exact_value_is_spoken_of_where_the_bounds_are_loose():
-    bounds = copa.bound_plans(UnimodalMeanSet.read(MEAN, COV, 0.1), PLAN, np.array([0, 0]), 1)[0]
+    bounds = copa.bound_plans(UnimodalMeanSet(MEAN, COV, 0.1), PLAN, np.array([0, 0]), 1)[0]
     assert bounds_table(bounds).endswith("Proven by a certificate.")

@@ -146,7 +146,7 @@ class BlackBoxStrategy(Strategy):
     def ambiguity(self, n_options: int) -> AmbiguitySet:
         """The distributions of standardised scores of plans with up to so many options."""
         ball = standard_ball(n_options, self.radius)
-        return self.ambiguity_class.read(ball.mean, ball.cov, ball.radius, ball.drift, family=self.family)
+        return self.ambiguity_class(ball.mean, ball.cov, ball.radius, ball.drift, family=self.family)
 
     @property
     def reference_rows(self) -> "pd.DataFrame | None":

@@ -268,7 +268,7 @@ class ExpectedBoundary(Boundary):
     def ambiguity(self, n_options: int) -> AmbiguitySet:  # noqa: ARG002 - as in `Boundary`
         """The one law that is expected of the scores that the next model gives options."""
         moments = sample_moments(len(self.held_out))
-        return LocationSet.read(*moments, 0.0, family="gaussian", simultaneous=False)
+        return LocationSet(*moments, 0.0, family="gaussian", simultaneous=False)
 
     @cached_property
     def search_set(self) -> AmbiguitySet:

@@ -177,7 +177,7 @@ def shrunk(ambiguity: AmbiguitySet, b: float, confidence: float) -> AmbiguitySet
 
 def expected_law(theta: Array, cov: Array) -> AmbiguitySet:
     """The law of a model on fresh data, averaged over data sets: normal, around today's, of twice the covariance."""
-    return LocationSet.read(theta, 2.0 * cov, 0.0, 2.0 * cov, family="gaussian", simultaneous=False)
+    return LocationSet(theta, 2.0 * cov, 0.0, 2.0 * cov, family="gaussian", simultaneous=False)
 
 
 def confidence_words(confidence: float, b: float, refits: Refits) -> str:

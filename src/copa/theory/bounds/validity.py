@@ -269,7 +269,7 @@ def validity_bounds(
 
     If the scores have one mode, and only the mean of the parameters is unknown:
 
-    >>> location = copa.LocationSet.read([-0.5, 1.0], cov, radius=0.05, family="unimodal")
+    >>> location = copa.LocationSet([-0.5, 1.0], cov, radius=0.05, family="unimodal")
     >>> copa.validity_bounds(plans, ambiguity=location).lower.round(3)
     array([0.84, 0.  ])
     """
@@ -313,7 +313,7 @@ def bound_plans(
     >>> import numpy as np
     >>> import copa
     >>> from copa.theory.sets import MomentBall
-    >>> ball = MomentBall.read(mean=[-0.5, 1.0], cov=[[0.1, 0.0], [0.0, 0.1]], radius=0.05)
+    >>> ball = MomentBall(mean=[-0.5, 1.0], cov=[[0.1, 0.0], [0.0, 0.1]], radius=0.05)
     >>> points = np.array([[1.0, 2.0], [1.0, 3.0], [1.0, 4.0]])
     >>> bounds = copa.bound_plans(ball, points, owner=np.array([0, 0, 2]), n_applicants=3)
     >>> bounds.lower.round(3), bounds.option_lower.round(3)

@@ -3,7 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple, Self, TypeGuard, final
+from typing import Any, NamedTuple, TypeGuard, final
 
 import numpy as np
 import numpy.typing as npt
@@ -113,7 +113,7 @@ class AmbiguitySet(ABC):
     ...     def guarantee(self, mean, std, reach):
     ...         room = np.maximum(np.asarray(mean) - reach, 0.0)
     ...         return np.where(room > 0.0, ndtr(room / np.maximum(std, 1e-300)), 0.0)
-    >>> known = GaussianSet.read(mean=[0.0, 1.0], cov=[[0.0, 0.0], [0.0, 0.25]], radius=0.1)
+    >>> known = GaussianSet(mean=[0.0, 1.0], cov=[[0.0, 0.0], [0.0, 0.25]], radius=0.1)
     >>> known.option_guarantees(np.array([[1.0, 2.0]])).round(3)
     array([0.962])
     """
@@ -153,28 +153,6 @@ class AmbiguitySet(ABC):
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
 
-    @classmethod
-    def read(cls, mean: Any, cov: Any, radius: Any, drift: Any = None, family: str = "any", **own: Any) -> Self:
-        """Check what the caller gave and build the set.
-
-        Parameters
-        ----------
-        mean : array_like of shape (D,)
-        cov : array_like of shape (D, D)
-        radius : float
-        drift : array_like of shape (D, D), optional
-        family : {"any", "unimodal", "gaussian"}
-        **own
-            Fields that the class has beside these.
-
-        Raises
-        ------
-        InvalidInputError
-            For a wrong shape, NaN or infinity, an asymmetric or indefinite matrix, a negative radius or an unknown
-            family.
-        """
-        return cls(as_vector(mean, "mean"), cov, radius, drift, family, **own)
-
     @property
     def has_moments(self) -> bool:
         """Whether it has moments; if not, a planner fills in those of its refits."""
@@ -192,7 +170,7 @@ class AmbiguitySet(ABC):
         Examples
         --------
         >>> from copa.theory.sets import MomentBall
-        >>> MomentBall.read(mean=[0.0], cov=[[1.0]], radius=0.1).in_words()
+        >>> MomentBall(mean=[0.0], cov=[[1.0]], radius=0.1).in_words()
         'whose mean and covariance are within a distance of 0.1 of the estimated ones, equally in every direction'
         """
         return f"of the class {type(self).__name__}, around the estimated mean and covariance, radius {self.radius:.3g}"
@@ -203,7 +181,7 @@ class AmbiguitySet(ABC):
         Examples
         --------
         >>> from copa.theory.sets import MomentBall
-        >>> MomentBall.read(mean=[0.0], cov=[[1.0]], radius=0.1).radius_words()
+        >>> MomentBall(mean=[0.0], cov=[[1.0]], radius=0.1).radius_words()
         ('mean and covariance', ' of the estimated ones')
         """
         return None
@@ -326,7 +304,7 @@ class MomentBall(AmbiguitySet):
     --------
     >>> import numpy as np
     >>> from copa.theory.sets import MomentBall
-    >>> ball = MomentBall.read(mean=[0.0, 1.0], cov=[[0.0, 0.0], [0.0, 0.25]], radius=0.1)
+    >>> ball = MomentBall(mean=[0.0, 1.0], cov=[[0.0, 0.0], [0.0, 0.25]], radius=0.1)
     >>> ball.option_guarantees(np.array([[1.0, 2.0]])).round(3)
     array([0.714])
     >>> b, c = ball.level_coefficients(0.5)
@@ -393,7 +371,7 @@ class MomentBall(AmbiguitySet):
 def read_set(mean: Any, cov: Any, radius: Any, drift: Any, family: str, ambiguity: AmbiguitySet | None) -> AmbiguitySet:
     """Return the set that a caller gave, or the moment ball of the moments that it gave instead."""
     if ambiguity is None:
-        return MomentBall.read(mean, cov, radius, drift, family)
+        return MomentBall(as_vector(mean, "mean"), cov, radius, drift, family)
     if not isinstance(ambiguity, AmbiguitySet):
         raise InvalidInputError(f"ambiguity must be an AmbiguitySet or None, got {shown(ambiguity)}")
     if mean is not None or cov is not None or drift is not None:

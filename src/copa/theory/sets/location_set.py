@@ -1,7 +1,7 @@
 """The ambiguity set in which only the mean is unknown: the covariance is that of retraining, as estimated."""
 
 from dataclasses import dataclass
-from typing import Any, Self, final
+from typing import Any, final
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class LocationSet(AmbiguitySet):
     >>> import numpy as np
     >>> from copa.theory.sets import LocationSet
     >>> cov = np.diag([0.0, 0.25])
-    >>> known = LocationSet.read([0.0, 1.0], cov, radius=0.5, drift=cov, family="unimodal")
+    >>> known = LocationSet([0.0, 1.0], cov, radius=0.5, drift=cov, family="unimodal")
     >>> known.option_guarantees(np.array([[1.0, 2.0]])).round(3)  # mean 2, std 1, reach 0.5
     array([0.863])
     >>> b, c = known.level_coefficients(0.9)
@@ -56,28 +56,9 @@ class LocationSet(AmbiguitySet):
 
     simultaneous: bool = True
 
-    @classmethod
-    def read(cls, mean: Any, cov: Any, radius: Any, drift: Any = None, family: str = "any", **own: Any) -> Self:
-        """Check what the caller gave and build the set.
-
-        Parameters
-        ----------
-        mean : array_like of shape (D,)
-        cov : array_like of shape (D, D)
-        radius : float
-        drift : array_like of shape (D, D), optional
-        family : {"any", "unimodal", "gaussian"}
-        **own
-            `simultaneous`, true unless said otherwise.
-
-        Raises
-        ------
-        InvalidInputError
-            For bad input.
-        """
-        if "simultaneous" in own:
-            own["simultaneous"] = read_flag(own["simultaneous"], "simultaneous")
-        return super().read(mean, cov, radius, drift, family, **own)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set("simultaneous", read_flag(self.simultaneous, "simultaneous"))
 
     def __init_subclass__(cls) -> None:
         raise TypeError("LocationSet is final: its bounds are proven for its own guarantee; subclass AmbiguitySet")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from copa._core.arrays import Array
+from copa._core.arrays import Array, as_vector
 from copa._core.words import listed, shown
 from copa.exceptions import InvalidInputError
 from copa.theory.sets.ambiguity import AmbiguitySet, MomentBall, is_exact
@@ -38,7 +38,7 @@ def describe_set(ambiguity: AmbiguitySet) -> dict[str, Any]:
     Examples
     --------
     >>> from copa.theory.sets import LocationSet
-    >>> describe_set(LocationSet.read([1.0], [[0.1]], 0.5, family="unimodal"))
+    >>> describe_set(LocationSet([1.0], [[0.1]], 0.5, family="unimodal"))
     {'kind': 'location', 'family': 'unimodal', 'simultaneous': True}
     """
     kind = kind_of(ambiguity)
@@ -113,9 +113,9 @@ def unpack_set(content: Any, arrays: Mapping[str, Any]) -> AmbiguitySet:
     unknown = sorted(set(map(str, told)) - set(own))
     if unknown:
         raise InvalidInputError(f"an ambiguity set of the kind {kind!r} has no field {shown(unknown[0])}; update COPA")
-    told |= {name: arrays[name] for name in own if name in arrays}
-    moments = (arrays["mean"], arrays["cov"], arrays["radius"], arrays.get("drift"))
-    return KINDS[kind].read(*moments, family=family, **told)
+    values: dict[str, Any] = told | {name: arrays[name] for name in own if name in arrays}
+    values |= {"mean": as_vector(arrays["mean"], "mean"), "cov": arrays["cov"], "radius": arrays["radius"]}
+    return KINDS[kind](**values, drift=arrays.get("drift"), family=family)
 
 
 def set_to_json(ambiguity: AmbiguitySet) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def standard_ball(n_options: int, radius: float) -> MomentBall:
     mean[0] = 1.0
     cov = np.eye(n_options + 1)
     cov[0, 0] = 0.0
-    return MomentBall.read(mean, cov, radius, cov)
+    return MomentBall(mean, cov, radius, cov)
 
 
 def standard_points(mean: Array, factors: Array, owner: Indices, dimension: int) -> Array:

@@ -80,7 +80,7 @@ def test_a_level_that_no_row_has_looks_certain_to_refits_and_is_not_with_the_pen
     mean = moments.mean - np.eye(moments.mean.size)[0] * (rows[0] @ moments.mean - 0.9)  # a score of 0.9
 
     def guarantee(cov):
-        return MomentBall.read(mean, cov, 0.0).option_guarantees(rows)[0]
+        return MomentBall(mean, cov, 0.0).option_guarantees(rows)[0]
 
     assert guarantee(moments.cov) > 0.9
     assert guarantee(spread_rare_levels(moments.cov, model, SCHEMA, X)) < 0.75

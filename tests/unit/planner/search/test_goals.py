@@ -81,7 +81,7 @@ def test_the_highest_level_is_what_the_set_says_of_the_surest_row(found):
 
 
 def test_coefficients_have_unit_length_and_are_zero_without_a_level():
-    ball = MomentBall.read([0.0, 1.0], np.eye(2), 0.1)
+    ball = MomentBall([0.0, 1.0], np.eye(2), 0.1)
     arrays = Goals(ball, np.array([0.8, -1.0, 0.0]), np.zeros(3)).arrays()
     np.testing.assert_allclose(arrays.a, [math.sqrt(0.2), 0.0, 1.0])
     np.testing.assert_allclose(arrays.b, [math.sqrt(0.8), 0.0, 0.0])

@@ -2,4 +2,4 @@
 
 from copa.theory.sets.ambiguity import MomentBall
 
-guarantee = MomentBall.read([1.0], [[1.0]], 0.0).guarantee
+guarantee = MomentBall([1.0], [[1.0]], 0.0).guarantee

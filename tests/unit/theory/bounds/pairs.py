@@ -8,7 +8,7 @@ from copa.theory.sets.location_set import LocationSet
 from unit.theory.bounds.unimodal import UnimodalMeanSet
 
 BUILT_IN = {
-    f"{name}-{family}": partial(kind.read, family=family, **own)
+    f"{name}-{family}": partial(kind, family=family, **own)
     for name, kind, own in (
         ("ball", MomentBall, {}),
         ("location", LocationSet, {"simultaneous": True}),
@@ -18,4 +18,4 @@ BUILT_IN = {
 }
 """Each a function of mean, cov, radius and drift that returns the set."""
 
-EVERY = BUILT_IN | {"a user's": UnimodalMeanSet.read}
+EVERY = BUILT_IN | {"a user's": UnimodalMeanSet}

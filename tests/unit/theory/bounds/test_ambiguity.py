@@ -9,7 +9,7 @@ COV = np.array([[2.0, 0.5], [0.5, 1.0]])
 
 
 def test_a_ball_keeps_what_it_was_given():
-    ball = MomentBall.read([1, -2], COV.tolist(), 1, np.eye(2))
+    ball = MomentBall([1, -2], COV.tolist(), 1, np.eye(2))
     assert ball.dimension == 2
     np.testing.assert_array_equal(ball.mean, MEAN)
     np.testing.assert_array_equal(ball.cov, COV)
@@ -20,16 +20,16 @@ def test_a_ball_keeps_what_it_was_given():
 
 def test_roots_are_roots():
     drift = np.array([[4.0, 2.0], [2.0, 1.0]])  # singular
-    ball = MomentBall.read(MEAN, COV, 0.1, drift)
+    ball = MomentBall(MEAN, COV, 0.1, drift)
     np.testing.assert_allclose(ball.cov_root @ ball.cov_root.T, COV, rtol=1e-14)
     np.testing.assert_allclose(ball.drift_root @ ball.drift_root.T, drift, rtol=1e-14)
-    assert MomentBall.read(MEAN, COV, 0.1).drift_root is None
+    assert MomentBall(MEAN, COV, 0.1).drift_root is None
 
 
 def test_score_moments_are_those_of_the_options():
     points = np.random.default_rng(0).standard_normal((3, 4, 2))
     drift = np.diag([4.0, 0.0])
-    ball = MomentBall.read(MEAN, COV, 0.3, drift)
+    ball = MomentBall(MEAN, COV, 0.3, drift)
     scores = ball.scores(points)
     units = np.ldexp(1.0, scores.exponents)
     np.testing.assert_allclose(units * scores.means, np.einsum("njd,d->nj", points, MEAN), rtol=1e-13)
@@ -40,7 +40,7 @@ def test_score_moments_are_those_of_the_options():
 
 def test_without_a_drift_the_reach_is_the_plain_length():
     points = np.array([[3.0, 4.0]])
-    ball = MomentBall.read(MEAN, COV, 0.2)
+    ball = MomentBall(MEAN, COV, 0.2)
     scores = ball.scores(points)
     assert np.ldexp(scores.reaches, scores.exponents) == pytest.approx(1.0, rel=1e-15)
 
@@ -48,7 +48,7 @@ def test_without_a_drift_the_reach_is_the_plain_length():
 @pytest.mark.parametrize("drift", [None, np.array([[2.0, 0.3], [0.3, 0.7]])], ids=["isotropic", "drift"])
 def test_in_ordinary_units_scores_are_the_plain_products_to_the_last_bit(drift):
     points = np.random.default_rng(1).standard_normal((200, 1, 2))
-    ball = MomentBall.read(MEAN, COV, 0.3, drift)
+    ball = MomentBall(MEAN, COV, 0.3, drift)
     scores = ball.scores(points)
     moved = points if drift is None else points @ ball.drift_root
     np.testing.assert_array_equal(np.ldexp(scores.means, scores.exponents), points @ MEAN)
@@ -98,17 +98,17 @@ def test_in_ordinary_units_scores_are_the_plain_products_to_the_last_bit(drift):
 def test_bad_input_is_named_with_what_is_allowed(arguments, message):
     good = {"mean": MEAN, "cov": COV, "radius": 0.1, "drift": None}
     with pytest.raises(InvalidInputError, match=message):
-        MomentBall.read(**(good | arguments))
+        MomentBall(**(good | arguments))
 
 
 @pytest.mark.parametrize("radius", [0, 0.0, 0.25, np.float32(0.25), np.array(3), np.int64(2)])
 def test_any_number_is_a_radius(radius):
-    assert MomentBall.read(MEAN, COV, radius, None).radius == float(radius)
+    assert MomentBall(MEAN, COV, radius, None).radius == float(radius)
 
 
 def test_rounding_noise_in_symmetry_is_averaged_out():
     noisy = COV.copy()
     noisy[0, 1] += 1e-12
-    ball = MomentBall.read(MEAN, noisy, 0.0)
+    ball = MomentBall(MEAN, noisy, 0.0)
     np.testing.assert_array_equal(ball.cov, ball.cov.T)
     np.testing.assert_allclose(ball.cov, COV, rtol=1e-11)

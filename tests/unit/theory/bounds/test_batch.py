@@ -13,7 +13,7 @@ DIM, N_OPTIONS = 4, 3
 MEAN = np.array([0.5, 1.0, -1.0, 0.3])
 COV = 0.05 * (np.eye(DIM) + 0.5)
 RADIUS = 0.1
-BALL = MomentBall.read(MEAN, COV, RADIUS)
+BALL = MomentBall(MEAN, COV, RADIUS)
 PER_PLAN = ("lower", "upper", "any_lower", "option_lower", "weights", "gap", "status", "message")
 
 

@@ -17,7 +17,7 @@ def instance(request):
 
 
 def ball_of(instance):
-    return MomentBall.read(instance.mean, instance.cov, instance.radius, instance.drift)
+    return MomentBall(instance.mean, instance.cov, instance.radius, instance.drift)
 
 
 def directions_of(instance):
@@ -83,7 +83,7 @@ def test_blocks_and_witness_are_the_congruences(instance):
 
 def test_options_that_do_not_spread_are_aligned():
     # Zero covariance: the coordinates but the last are empty, and any isometry will do.
-    points, ball = np.eye(2), MomentBall.read([1.0, 2.0], np.zeros((2, 2)), 0.1)
+    points, ball = np.eye(2), MomentBall([1.0, 2.0], np.zeros((2, 2)), 0.1)
     coordinates = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
     plan = canonical.align(points, ball, coordinates)
     np.testing.assert_array_equal(plan.directions, coordinates)

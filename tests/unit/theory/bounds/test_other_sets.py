@@ -15,7 +15,7 @@ from unit.theory.bounds.unimodal import UnimodalMeanSet
 MEAN = np.array([0.2, 1.0, -0.6])
 COV = np.array([[0.04, 0.01, 0.0], [0.01, 0.09, 0.02], [0.0, 0.02, 0.06]])
 RADIUS = 0.1
-SET = UnimodalMeanSet.read(MEAN, COV, RADIUS)
+SET = UnimodalMeanSet(MEAN, COV, RADIUS)
 POINTS = np.array([[1.0, 1.5, 0.2], [1.0, 2.0, -1.0], [1.0, 1.1, 0.1], [1.0, 0.1, 2.0], [1.0, 3.0, 0.0]])
 OWNER = np.array([0, 0, 2, 3, 3])
 
@@ -29,7 +29,7 @@ def test_each_option_has_the_guarantee_of_the_set(bounds):
     spread = np.sqrt(np.einsum("md,de,me->m", POINTS, COV, POINTS))
     expected = SET.guarantee(POINTS @ MEAN, spread, RADIUS * np.linalg.norm(POINTS, axis=1))
     np.testing.assert_allclose(bounds.option_lower, expected, atol=1e-12)
-    assert (bounds.option_lower > MomentBall.read(MEAN, COV, RADIUS).option_guarantees(POINTS))[[0, 1, 2, 4]].all()
+    assert (bounds.option_lower > MomentBall(MEAN, COV, RADIUS).option_guarantees(POINTS))[[0, 1, 2, 4]].all()
 
 
 def test_plans_are_bounded_by_their_options(bounds):
@@ -94,10 +94,10 @@ def test_the_worst_case_of_another_set_is_not_known(bounds):
 
 
 def test_sets_are_the_same_where_their_kind_and_moments_are():
-    assert SET.same_as(UnimodalMeanSet.read(MEAN, COV, RADIUS))
-    assert not SET.same_as(MomentBall.read(MEAN, COV, RADIUS))
-    assert not SET.same_as(UnimodalMeanSet.read(MEAN, COV, 0.2))
-    assert not SET.same_as(UnimodalMeanSet.read(MEAN, COV, RADIUS, np.eye(3)))
+    assert SET.same_as(UnimodalMeanSet(MEAN, COV, RADIUS))
+    assert not SET.same_as(MomentBall(MEAN, COV, RADIUS))
+    assert not SET.same_as(UnimodalMeanSet(MEAN, COV, 0.2))
+    assert not SET.same_as(UnimodalMeanSet(MEAN, COV, RADIUS, np.eye(3)))
 
 
 def test_sets_with_other_fields_of_their_own_are_not_the_same():
@@ -115,7 +115,7 @@ def test_sets_with_other_fields_of_their_own_are_not_the_same():
 
 
 def test_plans_of_different_sizes_in_a_ball_are_those_of_each_size_alone():
-    ball = MomentBall.read(MEAN, COV, RADIUS)
+    ball = MomentBall(MEAN, COV, RADIUS)
     found = bound_plans(ball, POINTS, OWNER, 4, n_jobs=1)
     for i, plan in enumerate([POINTS[:2], None, POINTS[2:3], POINTS[3:]]):
         if plan is None:

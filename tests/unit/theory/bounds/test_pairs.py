@@ -28,7 +28,7 @@ def known(request):
 def test_the_paper_is_the_ball_of_any_distributions():
     paper = validity_bounds(POINTS, MEAN, COV, 0.15, DRIFT)
     same = validity_bounds(POINTS, MEAN, COV, 0.15, DRIFT, family="any")
-    given = validity_bounds(POINTS, ambiguity=MomentBall.read(MEAN, COV, 0.15, DRIFT))
+    given = validity_bounds(POINTS, ambiguity=MomentBall(MEAN, COV, 0.15, DRIFT))
     for other in (same, given):
         for name in ("lower", "upper", "any_lower", "gap", "option_lower", "weights"):
             np.testing.assert_array_equal(getattr(other, name), getattr(paper, name), err_msg=name)
@@ -54,7 +54,7 @@ def test_a_ball_converts_the_bounds_of_the_paper(family, drift):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_scores_one_at_a_time_are_bounded_by_options_alone(family):
-    known = LocationSet.read(MEAN, COV, 0.15, DRIFT, family, simultaneous=False)
+    known = LocationSet(MEAN, COV, 0.15, DRIFT, family, simultaneous=False)
     found = validity_bounds(POINTS, ambiguity=known)
     each = found.option_lower
     assert found.lower == pytest.approx(max(0.0, 1.0 - (1.0 - each).sum()), abs=1e-15)
@@ -67,7 +67,7 @@ def test_scores_one_at_a_time_are_bounded_by_options_alone(family):
 def test_scores_all_at_once_are_bounded_by_mixtures_and_by_the_ball():
     shared = {"mean": [0.3, 0.2], "cov": np.diag([0.02, 0.4]), "radius": 0.05, "family": "gaussian"}
     opposite = np.array([[1.0, 1.0], [1.0, -1.0]])  # one of them holds surely: they add up to the intercept
-    once, alone = (LocationSet.read(**shared, simultaneous=s) for s in (True, False))
+    once, alone = (LocationSet(**shared, simultaneous=s) for s in (True, False))
     together, apart = (validity_bounds(opposite, ambiguity=known) for known in (once, alone))
     assert isinstance(together.certificate, BallCertificate)
     assert together.any_lower > apart.any_lower + 0.01
@@ -77,7 +77,7 @@ def test_scores_all_at_once_are_bounded_by_mixtures_and_by_the_ball():
     same = np.array([[1.0, 0.2]] * 4)  # Boole counts one failure four times
     low = {name: value for name, value in shared.items() if name != "family"}
     together, apart = (
-        validity_bounds(same, ambiguity=LocationSet.read(**low, family="any", simultaneous=s)) for s in (True, False)
+        validity_bounds(same, ambiguity=LocationSet(**low, family="any", simultaneous=s)) for s in (True, False)
     )
     assert together.lower > apart.lower + 0.1
 
@@ -87,7 +87,7 @@ def test_where_the_balls_mixture_is_not_the_best_single_options_are_proven():
     for _ in range(30):
         root, shape, mean = 0.2 * rng.standard_normal((4, 4)), rng.standard_normal((4, 4)), rng.standard_normal(4)
         points = rng.standard_normal((3, 4)) + mean
-        known = LocationSet.read(mean, root @ root.T, 0.3, shape @ shape.T, "unimodal")
+        known = LocationSet(mean, root @ root.T, 0.3, shape @ shape.T, "unimodal")
         bounds = validity_bounds(points, ambiguity=known)
         mixed = bounds.certificate.any_mixture @ points
         n_better += bounds.any_lower > known.option_guarantees(mixed[None])[0] + 1e-6
@@ -140,20 +140,20 @@ def test_an_option_that_the_mean_may_refuse_has_a_worst_case_too(name):
 
 
 def test_the_worst_case_of_a_certain_score_is_made_of_the_radius():
-    known = MomentBall.read([1.0, 0.0], np.zeros((2, 2)), 0.2, family="unimodal")
+    known = MomentBall([1.0, 0.0], np.zeros((2, 2)), 0.2, family="unimodal")
     worst = validity_bounds([[1.0, 0.5]], ambiguity=known).certificate.worst_case()
     assert worst.distance == pytest.approx(0.2)
     assert worst.mass[0] == pytest.approx(1.0 - float(known.option_guarantees(np.array([[1.0, 0.5]]))[0]), abs=1e-12)
 
 
 def test_a_set_whose_worst_distribution_is_not_known_says_so():
-    own = UnimodalMeanSet.read(MEAN, COV, 0.15)
+    own = UnimodalMeanSet(MEAN, COV, 0.15)
     with pytest.raises(InvalidInputError, match=r"worst distribution of a UnimodalMeanSet is not known"):
         validity_bounds(POINTS, ambiguity=own).certificate.worst_case()
 
 
 def test_a_set_is_given_as_one_or_in_its_parts():
-    known = LocationSet.read(MEAN, COV, 0.15)
+    known = LocationSet(MEAN, COV, 0.15)
     with pytest.raises(InvalidInputError, match="not both"):
         validity_bounds(POINTS, MEAN, COV, ambiguity=known)
     with pytest.raises(InvalidInputError, match="ambiguity must be an AmbiguitySet or None, got 'ball'"):
@@ -161,7 +161,7 @@ def test_a_set_is_given_as_one_or_in_its_parts():
     with pytest.raises(InvalidInputError, match=r"family must be one of 'any', 'unimodal', 'gaussian', got 'normal'"):
         validity_bounds(POINTS, MEAN, COV, family="normal")
     with pytest.raises(InvalidInputError, match=r"simultaneous must be true or false, got 1"):
-        LocationSet.read(MEAN, COV, 0.1, simultaneous=1)
+        LocationSet(MEAN, COV, 0.1, simultaneous=1)
 
 
 def test_plans_of_different_sizes_in_every_pair(known):
@@ -174,27 +174,27 @@ def test_plans_of_different_sizes_in_every_pair(known):
 
 
 def test_sets_of_other_families_or_other_fields_are_not_the_same():
-    one = LocationSet.read(MEAN, COV, 0.1)
-    assert one.same_as(LocationSet.read(MEAN, COV, 0.1))
-    assert not one.same_as(LocationSet.read(MEAN, COV, 0.1, family="unimodal"))
-    assert not one.same_as(LocationSet.read(MEAN, COV, 0.1, simultaneous=False))
-    assert not one.same_as(MomentBall.read(MEAN, COV, 0.1))
+    one = LocationSet(MEAN, COV, 0.1)
+    assert one.same_as(LocationSet(MEAN, COV, 0.1))
+    assert not one.same_as(LocationSet(MEAN, COV, 0.1, family="unimodal"))
+    assert not one.same_as(LocationSet(MEAN, COV, 0.1, simultaneous=False))
+    assert not one.same_as(MomentBall(MEAN, COV, 0.1))
 
 
 @pytest.mark.parametrize(
     ("known", "words"),
     [
-        (MomentBall.read(MEAN, COV, 0.1, family="unimodal"), "others are rarer the further away"),
-        (MomentBall.read(MEAN, COV, 0.1, family="gaussian"), "the next score is normally distributed"),
+        (MomentBall(MEAN, COV, 0.1, family="unimodal"), "others are rarer the further away"),
+        (MomentBall(MEAN, COV, 0.1, family="gaussian"), "the next score is normally distributed"),
         (
-            MomentBall.read(MEAN, COV, 0.0, family="unimodal"),
+            MomentBall(MEAN, COV, 0.0, family="unimodal"),
             "exactly, and in which the next score has one most likely",
         ),
-        (LocationSet.read(MEAN, COV, 1.64, COV), "moves no score by more than 1.64 of its standard deviations"),
-        (LocationSet.read(MEAN, COV, 0.1, DRIFT), "distance of 0.1 of the estimated one, in units of the drift"),
-        (LocationSet.read(MEAN, COV, 0.1), "distance of 0.1 of the estimated one, equally in every direction"),
-        (LocationSet.read(MEAN, COV, 0.1, simultaneous=False), "(said of one score at a time)"),
-        (LocationSet.read(MEAN, COV, 0.0, family="unimodal"), "are the estimated ones exactly, and in which"),
+        (LocationSet(MEAN, COV, 1.64, COV), "moves no score by more than 1.64 of its standard deviations"),
+        (LocationSet(MEAN, COV, 0.1, DRIFT), "distance of 0.1 of the estimated one, in units of the drift"),
+        (LocationSet(MEAN, COV, 0.1), "distance of 0.1 of the estimated one, equally in every direction"),
+        (LocationSet(MEAN, COV, 0.1, simultaneous=False), "(said of one score at a time)"),
+        (LocationSet(MEAN, COV, 0.0, family="unimodal"), "are the estimated ones exactly, and in which"),
     ],
 )
 def test_a_set_says_what_it_assumes(known, words):

@@ -71,7 +71,7 @@ def test_a_stored_certificate_with_an_impossible_matrix_is_damaged(matrix, name)
 def test_the_verifier_does_not_rely_on_what_the_ball_has_checked(matrix, name):
     dimension = len(matrix)
     found = validity_bounds(np.ones((1, dimension)), np.ones(dimension), np.eye(dimension), 0.1, np.eye(dimension))
-    ball = MomentBall.read(found.certificate.ambiguity.mean, np.eye(dimension), 0.1, np.eye(dimension))
+    ball = MomentBall(found.certificate.ambiguity.mean, np.eye(dimension), 0.1, np.eye(dimension))
     object.__setattr__(ball, name, matrix)  # behind the ball's back, with the root of what is nearest to it
     values, vectors = np.linalg.eigh(matrix)
     object.__setattr__(ball, f"{name}_root", vectors * np.sqrt(np.maximum(values, 0.0)))
@@ -137,7 +137,7 @@ def test_parameters_that_differ_too_much_in_size_are_refused():
 
 def test_an_option_out_of_the_verifiers_range_is_named_and_never_trusted():
     found = validity_bounds(np.array([[1e-300, 1e60]]), np.array([1e40, 1e-59]), np.zeros((2, 2)), 0.0)
-    ball = MomentBall.read([1e40, 1e-59], np.zeros((2, 2)), 0.0)
+    ball = MomentBall([1e40, 1e-59], np.zeros((2, 2)), 0.0)
     object.__setattr__(ball, "mean", np.array([1e60, 1e-301]))  # behind its back: terms of 1e-240 and 1e-241
     with pytest.raises(
         CertificateError, match="proves nothing: option 0 has entries, or meets parameters, whose ratios"

@@ -163,7 +163,7 @@ def test_rounding_does_not_make_the_best_option_worse(rank):
         points = np.column_stack([np.ones(20), rng.standard_normal((20, 5))])
         best = mahalanobis_correction(points, mean, root @ root.T, budget=100.0)
         again = mahalanobis_correction(best, mean, root @ root.T, budget=100.0)
-        moments = Moments.of_set(MomentBall.read(mean, root @ root.T, 0.0))
+        moments = Moments.of_set(MomentBall(mean, root @ root.T, 0.0))
         assert (moments.ratios(again) >= moments.ratios(best)).all()
 
 

@@ -72,7 +72,7 @@ def test_points_are_scores_and_their_moments_those_of_the_sample():
 
 
 def test_many_refits_give_cantellis_inequality():
-    ball = MomentBall.read([0.0], [[1.0]], 0.0)
+    ball = MomentBall([0.0], [[1.0]], 0.0)
     for k in (0.5, 1.0, 3.0, 8.0):
         assert ratio_guarantee(RefitScores.of(2000), k) == pytest.approx(float(ball.guarantee(k, 1.0, 0.0)), abs=1e-3)
 

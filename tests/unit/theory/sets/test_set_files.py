@@ -25,18 +25,18 @@ def test_a_set_is_read_as_it_was_written(name, drift):
 
 
 def test_the_papers_set_is_told_by_its_moments_alone():
-    content, arrays = pack_set(MomentBall.read(MEAN, COV, 0.2, DRIFT))
+    content, arrays = pack_set(MomentBall(MEAN, COV, 0.2, DRIFT))
     assert (content, list(arrays)) == ({}, ["mean", "cov", "radius", "drift"])
-    assert list(set_to_json(MomentBall.read(MEAN, COV, 0.2))) == ["mean", "cov", "radius", "drift"]
+    assert list(set_to_json(MomentBall(MEAN, COV, 0.2))) == ["mean", "cov", "radius", "drift"]
 
 
 def test_a_location_set_says_what_it_is():
-    known = LocationSet.read(MEAN, COV, 0.2, family="unimodal", simultaneous=False)
+    known = LocationSet(MEAN, COV, 0.2, family="unimodal", simultaneous=False)
     assert pack_set(known)[0] == {"kind": "location", "family": "unimodal", "simultaneous": False}
 
 
 def test_a_set_of_the_callers_own_is_not_known():
-    known = UnimodalMeanSet.read(MEAN, COV, 0.2)
+    known = UnimodalMeanSet(MEAN, COV, 0.2)
     assert kind_of(known) is None
     assert describe_set(known) == {}
     with pytest.raises(InvalidInputError, match="only, and this is a UnimodalMeanSet"):
@@ -50,7 +50,7 @@ def test_fields_of_a_class_of_its_own_are_kept(monkeypatch):
         refits: np.ndarray | None = None
 
     monkeypatch.setitem(set_files.KINDS, "scores", Scores)
-    known = Scores.read(MEAN, COV, 0.2, simultaneous=False, refits=np.arange(3.0))
+    known = Scores(MEAN, COV, 0.2, simultaneous=False, refits=np.arange(3.0))
     content, arrays = pack_set(known)
     assert content == {"kind": "scores", "family": "any", "simultaneous": False}
     np.testing.assert_array_equal(arrays["refits"], [0.0, 1.0, 2.0])
@@ -75,7 +75,7 @@ def test_fields_of_a_class_of_its_own_are_kept(monkeypatch):
     ],
 )
 def test_another_content_is_refused(content, words):
-    arrays = pack_set(MomentBall.read(MEAN, COV, 0.2))[1]
+    arrays = pack_set(MomentBall(MEAN, COV, 0.2))[1]
     with pytest.raises(InvalidInputError, match=words):
         unpack_set(content, arrays)
 

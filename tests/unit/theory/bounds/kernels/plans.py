@@ -10,7 +10,7 @@ GO = np.zeros(1, dtype=np.int64)  # a flag that stops kernels, never set
 
 def canonical(instance):
     """Directions (J, n) and reaches (J,) of an instance, as the kernels see them."""
-    ball = MomentBall.read(instance.mean, instance.cov, instance.radius, instance.drift)
+    ball = MomentBall(instance.mean, instance.cov, instance.radius, instance.drift)
     scores = ball.scores(instance.points)
     n_options, dimension = instance.points.shape
     directions, reach = np.zeros((n_options, min(n_options, dimension) + 1)), np.zeros(n_options)
