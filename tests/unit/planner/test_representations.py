@@ -30,7 +30,7 @@ def things(bank, loan_plans):
         attribute(loan_plans[0], bank.strategy_),
         read_plans(loan_plans, list(loan_plans.applicants.columns)),
         *(german, german.schema, *german.schema.features, copa.datasets.make_dated()),
-        *(read.read(np.zeros(80), np.eye(80), 0.1, np.eye(80)) for read in (MomentBall, LocationSet)),
+        *(kind(np.zeros(80), np.eye(80), 0.1, np.eye(80)) for kind in (MomentBall, LocationSet)),
         RefitScores.of(40, 0.9, 0.0),
         bank.schema_.region(loan_plans.applicants.head(1)) if hasattr(bank.schema_, "region") else None,
     ]

@@ -119,7 +119,7 @@ def test_drift_and_a_zero_radius_are_said():
     drifting = german_batch(drift=np.eye(6))
     assert "in units of the drift between models" in drifting[0].explain()
     still = german_batch()
-    ball = type(still.ambiguity).read(still.ambiguity.mean, still.ambiguity.cov, 0.0)
+    ball = type(still.ambiguity)(still.ambiguity.mean, still.ambiguity.cov, 0.0)
     exact = PlanBatch(**{n: getattr(still, n) for n in still.__dataclass_fields__} | {"ambiguity": ball})
     assert "whose mean and covariance are the estimated ones exactly" in exact[0].explain()
 

@@ -87,7 +87,7 @@ def test_coefficients_have_unit_length_and_are_zero_without_a_level():
     np.testing.assert_allclose(arrays.b, [math.sqrt(0.8), 0.0, 0.0])
     np.testing.assert_allclose(arrays.c, [1.0, 0.0, 1.0])
     assert moves_spread(ball)
-    assert not moves_spread(NormalLocation.read([0.0, 1.0], np.eye(2), 0.1))
+    assert not moves_spread(NormalLocation([0.0, 1.0], np.eye(2), 0.1))
 
 
 @pytest.mark.parametrize("returned", [(np.nan, 1.0), (np.inf, 1.0), (-1.0, 1.0), (1.0,), None, "ab", (1.0, True)])
@@ -98,6 +98,6 @@ def test_coefficients_that_the_compiled_search_could_not_use_are_refused_by_name
         def level_coefficients(self, level):  # noqa: ARG002 - the signature of a set
             return returned
 
-    goals = Goals(Odd.read(np.ones(2), np.eye(2), 0.1), np.array([0.8]), np.array([0.0]))
+    goals = Goals(Odd(np.ones(2), np.eye(2), 0.1), np.array([0.8]), np.array([0.0]))
     with pytest.raises(InvalidInputError, match=r"Odd.level_coefficients\(0.8\) must return two finite numbers"):
         goals.arrays()
