@@ -2,9 +2,6 @@
 //
 // Arrays that are only read may be of any layout and are copied where they must be; those that are written may not.
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/tuple.h>
-
-#include <tuple>
 
 #include "_core/kernels/arrays.hpp"
 #include "_core/kernels/projection.hpp"
