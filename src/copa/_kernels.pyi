@@ -111,3 +111,5 @@ def select_options(prices: object, choice: object) -> None:
     """
     Choose a plan from rows that are known already, by the same criterion as `find_plans`.
     """
+
+VARIANTS: int = 24

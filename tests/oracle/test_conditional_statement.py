@@ -1,4 +1,4 @@
-"""The derivations behind `LaterModels` (docs/theory.md, sections 11 and 12), simulated where they are exact."""
+"""The derivations behind `LaterModels` (docs/theory.md, sections 10 to 12), simulated where they are exact."""
 
 from itertools import combinations
 

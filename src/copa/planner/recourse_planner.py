@@ -15,6 +15,7 @@ from copa._core.threads import one_blas_thread
 from copa.data.schema import FeatureSchema
 from copa.data.schema.columns import read_table, with_named_columns
 from copa.data.tables.frames import PANDAS, backend_of
+from copa.exceptions import InvalidInputError
 from copa.models.base import refuse_own_threshold
 from copa.models.fingerprint import Fingerprint
 from copa.planner.audit import ReadablePlans, audit_plans
@@ -189,6 +190,14 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     def __sklearn_clone__(self) -> Self:
         """Return a planner that is not fitted, for the same model: the model in force is a fact, not to be refitted."""
         return type(self)(**self.get_params(deep=False))
+
+    def set_params(self, **params: Any) -> Self:
+        """Change settings by name, as in scikit-learn; `model__C=0.1` changes one of the model's own."""
+        for name in params:
+            setting = name.partition("__")[0]
+            if setting != name and not hasattr(getattr(self, setting, self), "set_params"):
+                raise InvalidInputError(f"{name} cannot be set by itself; set {setting} as a whole")
+        return super().set_params(**params)  # type: ignore[no-any-return]  # scikit-learn has no types
 
     def fit(self, X: "pd.DataFrame", y: Any = None) -> Self:
         """Learn how the model varies when it is retrained, and the effect of each column.

@@ -151,7 +151,7 @@ def _answering(client: Any) -> Iterator[None]:
 def for_worker(planner: "RecoursePlanner") -> "RecoursePlanner":
     """Return a copy that plans on one thread and shows no progress: parts are what runs side by side."""
     own: RecoursePlanner = pickle.loads(pickle.dumps(planner))  # noqa: S301 - made here
-    return own.set_params(n_jobs=1, progress=False)  # type: ignore[no-any-return]  # scikit-learn has no types
+    return own.set_params(n_jobs=1, progress=False)
 
 
 def plan_run(

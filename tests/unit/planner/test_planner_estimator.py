@@ -60,6 +60,8 @@ def test_parameters_are_got_and_set(model):
         planner.set_params(garantee=0.5)
     with pytest.raises(TypeError, match="garantee"):
         copa.RecoursePlanner(model, garantee=0.5)
+    with pytest.raises(InvalidInputError, match="set later_models as a whole"):
+        planner.set_params(later_models__confidence=0.5)
 
 
 def test_the_signature_names_every_setting_with_its_default(model):

@@ -134,9 +134,6 @@ class PoolSettings(NamedTuple):
     alike: Floats  # (F,) differences up to which two values of a column count as the same
 
 
-VARIANTS = 24  # that a pool has room for, per option
-
-
 class FoundPlans(NamedTuple):
     """Plans of N applicants with up to J options each."""
 

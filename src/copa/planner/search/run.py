@@ -12,10 +12,9 @@ from copa._core.arrays import Array, Indices
 from copa._core.reading import is_number
 from copa._core.threads import for_each_chunk, stopping_at
 from copa._core.words import shown
-from copa._kernels import find_plans, select_options
+from copa._kernels import VARIANTS, find_plans, select_options
 from copa.exceptions import InvalidInputError
 from copa.planner.search.arguments import (
-    VARIANTS,
     Choice,
     FoundPlans,
     FoundRows,

@@ -98,6 +98,7 @@ void bind_search(nb::module_& module) {
         },
         "prices"_a, "choice"_a,
         "Choose a plan from rows that are known already, by the same criterion as `find_plans`.");
+    module.attr("VARIANTS") = search::VARIANTS;
 }
 
 }  // namespace copa
