@@ -61,7 +61,7 @@ wheels: $(VENV)/.test
 	for wheel in dist/copa_recourse-*linux*.whl; do $(BIN)/auditwheel show "$$wheel" || exit 1; done
 
 test-slow: $(VENV)/.all $(VENV)/axe
-	$(PYTEST) -n 2 -m slow
+	$(PYTEST) -n 2 --dist worksteal -m slow
 
 # On Spark itself, which takes half a gigabyte and Java; it stays in .venv, where `make test-slow` finds it too.
 test-spark: $(VENV)/.all
