@@ -27,7 +27,8 @@ from copa.planner.later_models import LaterModels, read_later_models, with_horiz
 from copa.planner.persistence import FORMAT, StoredPlanner, pack_planner, unpack_planner
 from copa.planner.plan import BLOCK, plan_block
 from copa.planner.representation import planner_html, planner_line
-from copa.planner.settings import Execution
+from copa.planner.proofs import Proofs, prove_plans
+from copa.planner.settings import Execution, read_time_limit
 from copa.planner.strategies.base import Strategy
 from copa.planner.strategies.weighted import Weighted
 from copa.planner.wishes import Wishes
@@ -322,6 +323,40 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             given = ReadablePlans.read(self.strategy_, external)
             batch = audit_plans(self.strategy_, given, self._any_request(), self.n_jobs).batch
         return _like(batch, plans if applicants is None else applicants)
+
+    def prove(self, batch: PlanBatch, *, time_limit: float = 10.0) -> Proofs:
+        """Prove how far the cheapest options are from the cheapest rows there are, and that where none is none can be.
+
+        Parameters
+        ----------
+        batch : PlanBatch
+            Plans of this planner.
+        time_limit : float
+            Seconds for each applicant.
+
+        Returns
+        -------
+        Proofs
+            A verdict for each applicant.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> import copa
+        >>> rng = np.random.default_rng(0)
+        >>> X = pd.DataFrame(rng.normal(size=(400, 2)).round(1), columns=["income", "savings"])
+        >>> y = X["income"] + X["savings"] + 0.5 * rng.normal(size=400) > 0
+        >>> later = copa.LaterModels(n_refits=20)
+        >>> model = LogisticRegression().fit(X, y)
+        >>> planner = copa.RecoursePlanner(model, plausibility=0.0, later_models=later).fit(X, y)
+        >>> planner.prove(planner.plan(X[~model.predict(X)].head(3)))
+        3 optimal: the cheapest option is the cheapest row there is
+        """
+        strategy = self._current()
+        with showing(self.progress):
+            return prove_plans(strategy, batch, read_time_limit(time_limit))
 
     def correct(
         self,

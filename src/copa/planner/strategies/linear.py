@@ -12,6 +12,7 @@ from copa.data.schema import FeatureSchema, Violation
 from copa.models import Encoding, LinearModel
 from copa.models.encoding import NotLinearError
 from copa.planner.search.arguments import FoundPlans, FoundRows, Outcome, Regions
+from copa.planner.search.cheapest import Bound, CheapestRow
 from copa.planner.search.nearest import find_nearest_rows
 from copa.planner.search.problem import NO_RULE
 from copa.planner.search.regions import keeping, read_regions, standing_at
@@ -108,6 +109,13 @@ class Linear(Parametric):
         if not self.model.accepts_linearly:
             return None
         return find_intervals(self, applicants, options, request, run, self.floor)
+
+    def cheapest_row(self, applicant: Applicants, level: float, best: float, points: Array, seconds: float) -> Bound:
+        """Bound the cost by a mixed-integer program; acceptance is left out of it where it is not linear."""
+        floor = 0.0 if self.model.accepts_linearly else -np.inf
+        goals = Goals(self.parameters, np.array([level]), np.array([floor]))
+        parts = (applicant.regions, applicant.encoded, applicant.slack, goals.arrays())
+        return CheapestRow(self.linearisation, *parts).solve(best, points, seconds)
 
     def nearest_rows(
         self,

@@ -1,0 +1,128 @@
+"""Proofs about plans: how far the cheapest option is from the cheapest row there is, and that where no plan is none can be."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from copa._core.arrays import Array
+from copa._core.progress import stage
+from copa._core.words import ALREADY_VALID, ERROR, INFEASIBLE, OK
+from copa.data.schema.columns import ReadTable
+from copa.planner.search.cheapest import CLOSE, Bound
+from copa.planner.search.regions import as_written
+from copa.planner.search.rows import write_rows
+from copa.planner.strategies.applicants import Applicants
+from copa.planner.strategies.base import Strategy
+from copa.plans import PlanBatch
+
+EQUAL = 10.0 * CLOSE  # relative difference of two costs that are called the same
+
+OPTIMAL = "optimal"
+BOUNDED = "bounded"
+NONE_EXISTS = "none exists"
+MISSED = "missed"
+IMPLAUSIBLE = "implausible"
+OPEN = "open"
+IN_WORDS = {
+    OPTIMAL: "the cheapest option is the cheapest row there is",
+    BOUNDED: "a cheaper row is not ruled out; none is below the bound",
+    NONE_EXISTS: "no row does what was asked for",
+    MISSED: "a row exists that the plan lacks",
+    IMPLAUSIBLE: "the cheapest row is less plausible than asked for; others may exist",
+    OPEN: "the time limit ended first",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Proofs:
+    """Proofs about the plans of N applicants.
+
+    They are about single rows, whatever else a plan has: a row must obey the schema, be accepted today and, where each
+    option or all of them were asked for a level, reach it. Plausibility is no part of a proof.
+
+    Attributes
+    ----------
+    verdict : ndarray of str of shape (N,)
+        "optimal", "bounded", "none exists", "missed", "implausible" or "open"; "" where no plan was sought.
+    cost : ndarray of shape (N,)
+        Of the cheapest option that does what was asked for: its effort, and half a unit for each changed column (what
+        the search ranks rows by); infinite without one.
+    bound : ndarray of shape (N,)
+        No row costs less; infinite where there is none.
+    rows : DataFrame
+        Rows that cost no more than the bound, where they were met, as options; numbered by applicant.
+    """
+
+    verdict: npt.NDArray[np.str_]
+    cost: Array
+    bound: Array
+    rows: pd.DataFrame
+
+    def to_frame(self) -> Any:
+        """Return one line for each applicant."""
+        import pandas as pd
+
+        with np.errstate(invalid="ignore"):
+            gap = np.where(np.isfinite(self.cost), self.cost / self.bound - 1.0, np.nan)
+        return pd.DataFrame({"verdict": self.verdict, "cost": self.cost, "bound": self.bound, "gap": gap})
+
+    def __repr__(self) -> str:
+        counts = Counter(self.verdict[self.verdict != ""].tolist())
+        lines = [f"{counts[verdict]} {verdict}: {IN_WORDS[verdict]}" for verdict in IN_WORDS if counts[verdict]]
+        beyond = self.cost[self.verdict == BOUNDED] / self.bound[self.verdict == BOUNDED] - 1.0
+        if len(beyond):
+            lines.append(f"bounded ones cost at most {100.0 * beyond.max():.1f} % more than they must")
+        return "\n".join(lines) or "nothing to prove: no plan was sought"
+
+
+def prove_plans(strategy: Strategy, batch: PlanBatch, seconds: float) -> Proofs:
+    """Prove what can be proven of the plans of a batch, for so many seconds each."""
+    n, request = len(batch), batch.request
+    sought = np.flatnonzero(~np.isin(batch.status, (ALREADY_VALID, ERROR)))
+    verdict, cost, bound = np.full(n, "", dtype="<U11"), np.full(n, np.inf), np.full(n, np.nan)
+    table = ReadTable(batch.applicants.iloc[sought].reset_index(drop=True))
+    applicants = strategy.read_applicants(table, strategy.encode(table))
+    asks_each = request.guarantee_for != "any" and request.objective == "level"
+    cheapest, positions = [], []
+    with stage("proving", len(sought), "applicants") as advance:
+        for k, i in enumerate(sought.tolist()):
+            here, rows = applicants.take([k]), ReadTable(batch[i].options)
+            # Where not even today's model accepts a row, it is this that is to be proven.
+            level = request.guarantee if asks_each and (len(rows) or batch.status[i] != INFEASIBLE) else -1.0
+            costs, points = _options(strategy, here, rows)
+            if batch.status[i] == OK:
+                cost[i] = costs.min()
+            proven = strategy.cheapest_row(here, level, cost[i], points, seconds)
+            plausible = True
+            if proven.row is not None:
+                row = write_rows(strategy.space, here.table, here.regions, np.zeros(1, dtype=np.int64), proven.row[None])
+                plausible = not strategy.space.plausibility_of(row)[0] < request.plausibility
+                cheapest.append(row.frame)
+                positions.append(i)
+            verdict[i], bound[i] = _judge(cost[i], proven, plausible=plausible), min(proven.cost, cost[i])
+            advance(1)
+    found = pd.concat(cheapest) if cheapest else batch.options.iloc[:0]
+    return Proofs(verdict, cost, bound, found.set_axis(np.array(positions, dtype=np.int64)))
+
+
+def _options(strategy: Strategy, applicant: Applicants, rows: ReadTable) -> tuple[Array, Array]:
+    """Return what the search ranks options of one applicant by, (M,), and their points, (M, D)."""
+    owner, space = np.zeros(len(rows), dtype=np.int64), strategy.space
+    regions, values = as_written(space, applicant.regions.take(owner), rows)
+    penalties = np.where(values != regions.own, space.prices.penalties, 0.0).sum(axis=1)
+    return space.effort(regions, values) + penalties, strategy.points(rows.frame, owner, max(len(rows), 1), 1)
+
+
+def _judge(cost: float, proven: Bound, *, plausible: bool) -> str:
+    """Return the verdict on an applicant whose cheapest option has a cost."""
+    if np.isfinite(cost):
+        return OPTIMAL if cost <= proven.cost * (1.0 + EQUAL) else BOUNDED
+    if np.isinf(proven.cost):
+        return NONE_EXISTS
+    if proven.row is None:
+        return OPEN
+    return MISSED if plausible else IMPLAUSIBLE
