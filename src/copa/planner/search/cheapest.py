@@ -18,9 +18,11 @@ from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, milp
 from copa._core.arrays import Array
 from copa.planner.search.arguments import GoalArrays, Regions
 from copa.planner.search.problem import NO_RULE, Linearisation, as_levels
-from copa.planner.search.rows import left_entries, relaxed_rows, written_numbers
+from copa.planner.search.rows import left_entries, written_numbers
+from copa.plans.cost import unit_of_effort
 
 CLOSE = 1e-4  # relative difference of costs that counts as none
+RATIOS = (0.1, 0.25, 0.5, 0.75, 1.0)  # of a price and the norm of all, where tangents are laid from the start
 SPARE = 1e-7  # of the size of a constraint, by which HiGHS may miss it
 INFEASIBLE = 2  # status of `milp`
 
@@ -37,20 +39,21 @@ class Bound(NamedTuple):
 class Variables(NamedTuple):
     """Places of the variables of a program.
 
-    Of each numeric column its new number (in steps; 0 where it stays), whether it changes, and how far it goes; then
-    whether each level is taken, and at last the norm of all prices, where effort is one.
+    Of each numeric column how many units it moves, whether it changes, and how far it goes; then whether each level is
+    taken. Where effort is a norm, the share of each price in it, its square over the norm, and at last the norm.
     """
 
-    number: Places  # (L,)
+    moved: Places  # (L,)
     changes: Places  # (L,)
     way: Places  # (L,)
     level: Places  # (A - L,)
+    share: Places  # (A,)
     norm: int
 
     @classmethod
     def of(cls, n_numeric: int, n_directions: int) -> "Variables":
         """Number the variables."""
-        ends = np.cumsum([n_numeric, n_numeric, n_numeric, n_directions - n_numeric])
+        ends = np.cumsum([n_numeric, n_numeric, n_numeric, n_directions - n_numeric, n_directions])
         return cls(*np.split(np.arange(ends[-1]), ends[:-1]), int(ends[-1]))
 
 
@@ -82,8 +85,9 @@ class CheapestRow:
         if np.isfinite(self.goals.floors[0]):
             self._ask(self.directions @ self.linear.theta, self.goals.floors[0] - self.origin @ self.linear.theta)
         if self.power == 2:
-            for k in np.flatnonzero(self.prices.any(axis=1)):
-                self._touch_norm(np.eye(len(self.prices))[k])
+            self._ask(np.eye(self.at.norm + 1)[self.at.norm] - np.isin(np.arange(self.at.norm + 1), self.at.share), 0.0)
+            for ratio in RATIOS:
+                self._touch_norm(np.full(len(self.prices), ratio), np.flatnonzero(self.prices.any(axis=1)))
 
     def solve(self, best: float, points: Array, seconds: float) -> Bound:
         """Bound the cost of all rows.
@@ -127,7 +131,7 @@ class CheapestRow:
         whole = np.zeros(len(lower))
         if integral:
             whole[self.at.changes] = whole[self.at.level] = 1
-            whole[self.at.number] = self.steps > 0.0
+            whole[self.at.moved] = self.steps > 0.0
         limits = {"time_limit": max(seconds, 1e-3), "mip_rel_gap": 0.5 * CLOSE}
         rows = LinearConstraint(matrix / sizes[:, None], least / sizes - SPARE, np.inf)
         return milp(self._objective, integrality=whole, bounds=Bounds(lower, upper), constraints=rows, options=limits)
@@ -154,8 +158,15 @@ class CheapestRow:
 
     @cached_property
     def units(self) -> Array:
-        """Size of a unit of each new number, (L,)."""
-        return np.where(self.steps > 0.0, self.steps, 1.0)
+        """Steps of the numeric columns, and where there are none units of effort, (L,)."""
+        efforts = np.array([unit_of_effort(feature) for feature in self.linear.space.numeric])
+        return np.where(self.steps > 0.0, self.steps, efforts)
+
+    @cached_property
+    def bases(self) -> Array:
+        """Numbers that moves are counted from, in units and on the grid, (L,)."""
+        own = self.regions.reference[0] / self.units
+        return np.where(self.steps > 0.0, np.rint(own), own)
 
     @cached_property
     def own_levels(self) -> Places:
@@ -168,9 +179,10 @@ class CheapestRow:
         """What a unit of each variable adds to the encoded row, (V, D)."""
         n, all_directions = len(self.steps), self.linear.directions
         added = np.zeros((self.at.norm + 1, all_directions.shape[1]))
-        added[self.at.number] = self.units[:, None] * all_directions[:n]
+        added[self.at.moved] = self.units[:, None] * all_directions[:n]
         alone = left_entries(self.linear, self.regions.take(np.zeros(n, dtype=np.int64)), np.eye(n, dtype=np.bool_))
-        added[self.at.changes] = alone - self.regions.own[0, :n, None] * all_directions[:n]
+        start = self.units * self.bases - self.regions.own[0, :n]
+        added[self.at.changes] = alone + start[:, None] * all_directions[:n]
         added[self.at.level] = all_directions[n:]
         return added
 
@@ -203,20 +215,28 @@ class CheapestRow:
     @cached_property
     def _bounds(self) -> tuple[Array, Array]:
         """Ends of all variables: levels that are not allowed, and numbers that stay, have none but zero."""
-        upper = np.full(self.at.norm + 1, np.inf)
-        lower = np.where(np.isin(np.arange(len(upper)), self.at.number), -np.inf, 0.0)
-        upper[self.at.changes] = self._ends[0] <= self._ends[1]
+        lower, upper = np.zeros(self.at.norm + 1), np.full(self.at.norm + 1, np.inf)
+        least, most = self._ends
+        upper[self.at.changes] = least <= most
+        lower[self.at.moved], upper[self.at.moved] = np.minimum(least, 0.0), np.maximum(most, 0.0)
+        upper[self.at.way] = self.units * np.maximum(np.abs(least), np.abs(most)) + np.abs(self._offsets)
         upper[self.at.level] = self.regions.allowed[0, len(self.steps) :]
         return lower, upper
 
     @cached_property
     def _ends(self) -> tuple[Array, Array]:
-        """Where new numbers may lie, in units; the first beyond the last where a column must stay."""
-        least, most = self.regions.lower[0] / self.units, self.regions.upper[0] / self.units
+        """Ends of the moves, in units; the first beyond the last where a column must stay."""
+        least, most = (end[0] / self.units - self.bases for end in (self.regions.lower, self.regions.upper))
         rounded = np.ceil(least - SPARE), np.floor(most + SPARE)
         least, most = np.where(self.steps > 0.0, rounded[0], least), np.where(self.steps > 0.0, rounded[1], most)
         stays = ~self.regions.open_numbers[0]
         return np.where(stays, 0.0, least), np.where(stays, -1.0, most)
+
+    @property
+    def _offsets(self) -> Array:
+        """Distances of the bases from where changes are counted from, in raw units, (L,)."""
+        offsets: Array = self.units * self.bases - self.regions.reference[0]
+        return offsets
 
     def _ask(self, coefficients: Array, least: float) -> None:
         """Add a constraint: coefficients @ variables >= least."""
@@ -234,12 +254,12 @@ class CheapestRow:
         at, (least, most), ones = self.at, self._ends, np.ones(len(self.steps))
         open_ = least <= most
         least, most = np.where(open_, least, 0.0), np.where(open_, most, 0.0)
-        base = self.regions.reference[0]
+        start = self._offsets
         for coefficients in (
-            *self._sums((at.number, ones), (at.changes, -least)),
-            *self._sums((at.number, -ones), (at.changes, most)),
-            *self._sums((at.way, ones), (at.number, -self.units), (at.changes, base)),
-            *self._sums((at.way, ones), (at.number, self.units), (at.changes, -base)),
+            *self._sums((at.moved, ones), (at.changes, -least)),
+            *self._sums((at.moved, -ones), (at.changes, most)),
+            *self._sums((at.way, ones), (at.moved, -self.units), (at.changes, -start)),
+            *self._sums((at.way, ones), (at.moved, self.units), (at.changes, start)),
         ):
             self._ask(coefficients, 0.0)
 
@@ -253,7 +273,7 @@ class CheapestRow:
         stays = np.zeros(at.norm + 1)
         stays[at.changes], stays[self.own_levels] = -1.0, 1.0
         self._ask(stays, len(self.own_levels) - space.cap)
-        numbers = self._sums((at.number, self.units), (at.changes, -self.regions.own[0, :n]))
+        numbers = self._sums((at.moved, self.units), (at.changes, self.units * self.bases - self.regions.own[0, :n]))
         for share, slack in zip(space.rule_shares, self.slack[0], strict=True):
             if slack < NO_RULE:
                 taken = share[:n] @ numbers
@@ -264,17 +284,21 @@ class CheapestRow:
         """Add the tangents that a solution breaks, and return whether there is one."""
         before = len(self._constraints)
         self._touch_level(self.origin + solution @ self.directions, SPARE)
-        if self.power == 2:
-            prices = self.prices @ solution
-            if np.linalg.norm(prices) > solution[self.at.norm] * (1.0 + CLOSE / 4.0):
-                self._touch_norm(prices)
+        if self.power == 2 and (norm := solution[self.at.norm]) > 0.0:
+            ratios = (self.prices @ solution) / norm
+            self._touch_norm(ratios, np.flatnonzero(ratios**2 > solution[self.at.share] / norm + 0.1 * CLOSE))
         return len(self._constraints) > before
 
-    def _touch_norm(self, prices: Array) -> None:
-        """Add the tangent of the norm of prices (A,): the norm is at least the part of all prices along them."""
-        coefficients = -(prices / np.linalg.norm(prices)) @ self.prices
-        coefficients[self.at.norm] += 1.0
-        self._ask(coefficients, 0.0)
+    def _touch_norm(self, ratios: Array, some: Places) -> None:
+        """Add tangents of the shares of some prices where these are in a ratio (A,) to the norm.
+
+        A price p has the share p^2 / norm, which is at least 2 r p - r^2 norm, and the shares add up to the norm.
+        """
+        for k in some.tolist():
+            coefficients = -2.0 * ratios[k] * self.prices[k]
+            coefficients[self.at.share[k]] += 1.0
+            coefficients[self.at.norm] += ratios[k] ** 2
+            self._ask(coefficients, 0.0)
 
     def _touch_level(self, point: Array, tolerance: float = -np.inf) -> None:
         """Add the tangent of the level's cone at an encoded row (D,) that misses it by more than the tolerance."""
@@ -294,15 +318,10 @@ class CheapestRow:
         """A solution as a row of the search, (F,)."""
         space, n, row = self.linear.space, len(self.steps), self.regions.own[0].copy()
         for f in np.flatnonzero(solution[self.at.changes] > 0.5):
-            number = solution[self.at.number[f]]
-            step = space.numeric[f].step
-            row[f] = number if step is None else written_numbers(step, np.array([np.rint(number) * step]))[0]
+            number = self.units[f] * (self.bases[f] + solution[self.at.moved[f]])
+            row[f] = written_numbers(space.numeric[f].step, np.array([number]))[0]
         for f, _ in space.level_columns:
             levels = space.levels(f)
             row[f] = levels[np.argmax(solution[self.at.level[levels - n]])]
         return row
 
-
-def encoded_row(program: CheapestRow, row: Array) -> Array:
-    """The encoded form of a row (F,), (D,)."""
-    return relaxed_rows(program.linear, program.regions, program.encoded, row[None])[0]
