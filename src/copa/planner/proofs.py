@@ -1,4 +1,4 @@
-"""Proofs about plans: how far the cheapest option is from the cheapest row there is, and that where no plan is none can be."""
+"""Proofs about plans: how far the cheapest option is from the cheapest row, and that where none is found none exists."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from copa._core.arrays import Array
 from copa._core.progress import stage
 from copa._core.words import ALREADY_VALID, ERROR, INFEASIBLE, OK
 from copa.data.schema.columns import ReadTable
-from copa.planner.search.cheapest import CLOSE, Bound
+from copa.planner.search.cheapest import CLOSE
 from copa.planner.search.regions import as_written
 from copa.planner.search.rows import write_rows
 from copa.planner.strategies.applicants import Applicants
@@ -97,13 +97,13 @@ def prove_plans(strategy: Strategy, batch: PlanBatch, seconds: float) -> Proofs:
             if batch.status[i] == OK:
                 cost[i] = costs.min()
             proven = strategy.cheapest_row(here, level, cost[i], points, seconds)
-            plausible = True
-            if proven.row is not None:
-                row = write_rows(strategy.space, here.table, here.regions, np.zeros(1, dtype=np.int64), proven.row[None])
-                plausible = not strategy.space.plausibility_of(row)[0] < request.plausibility
+            row = None if proven.row is None else _written(strategy, here, proven.row, level)
+            if row is not None:
                 cheapest.append(row.frame)
                 positions.append(i)
-            verdict[i], bound[i] = _judge(cost[i], proven, plausible=plausible), min(proven.cost, cost[i])
+            implausible = row is not None and strategy.space.plausibility_of(row)[0] < request.plausibility
+            verdict[i] = _judge(cost[i], proven.cost, exists=row is not None, implausible=bool(implausible))
+            bound[i] = min(proven.cost, cost[i])
             advance(1)
     found = pd.concat(cheapest) if cheapest else batch.options.iloc[:0]
     return Proofs(verdict, cost, bound, found.set_axis(np.array(positions, dtype=np.int64)))
@@ -117,12 +117,20 @@ def _options(strategy: Strategy, applicant: Applicants, rows: ReadTable) -> tupl
     return space.effort(regions, values) + penalties, strategy.points(rows.frame, owner, max(len(rows), 1), 1)
 
 
-def _judge(cost: float, proven: Bound, *, plausible: bool) -> str:
-    """Return the verdict on an applicant whose cheapest option has a cost."""
+def _written(strategy: Strategy, applicant: Applicants, row: Array, level: float) -> ReadTable | None:
+    """Write a row of the search out; None where it falls short as written, by less than the solver's tolerance."""
+    first = np.zeros(1, dtype=np.int64)
+    written = write_rows(strategy.space, applicant.table, applicant.regions, first, row[None])
+    lower = strategy.ambiguity(1).option_guarantees(strategy.points(written.frame, first, 1, 1))[0]
+    return written if strategy.model.accepts(written.frame)[0] and lower >= level - EQUAL else None
+
+
+def _judge(cost: float, bound: float, *, exists: bool, implausible: bool) -> str:
+    """Return the verdict on an applicant whose cheapest option, if there is one, has a cost."""
     if np.isfinite(cost):
-        return OPTIMAL if cost <= proven.cost * (1.0 + EQUAL) else BOUNDED
-    if np.isinf(proven.cost):
+        return OPTIMAL if cost <= bound * (1.0 + EQUAL) else BOUNDED
+    if np.isinf(bound):
         return NONE_EXISTS
-    if proven.row is None:
+    if not exists:
         return OPEN
-    return MISSED if plausible else IMPLAUSIBLE
+    return IMPLAUSIBLE if implausible else MISSED

@@ -26,8 +26,8 @@ from copa.planner.labels import read_favourable
 from copa.planner.later_models import LaterModels, read_later_models, with_horizon
 from copa.planner.persistence import FORMAT, StoredPlanner, pack_planner, unpack_planner
 from copa.planner.plan import BLOCK, plan_block
-from copa.planner.representation import planner_html, planner_line
 from copa.planner.proofs import Proofs, prove_plans
+from copa.planner.representation import planner_html, planner_line
 from copa.planner.settings import Execution, read_time_limit
 from copa.planner.strategies.base import Strategy
 from copa.planner.strategies.weighted import Weighted

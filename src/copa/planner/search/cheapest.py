@@ -1,9 +1,9 @@
 """The cheapest row that a linear model allows, proven: a mixed-integer program, solved by HiGHS.
 
-The search looks for good plans; this looks for a proof that no single row is cheaper. All that the schema asks is linear
-in a row: ranges, steps, levels, rules, the cap on changes. So is acceptance today. The level is a convex cone, and effort
-may be a norm; both are replaced by tangents, which only ever allow more. The value of every program is hence a lower
-bound, and tangents at its solution are added until that is a row, or as dear as one that is known.
+The search looks for good plans; this looks for a proof that no single row is cheaper. All that the schema asks is
+linear in a row: ranges, steps, levels, rules, the cap on changes. So is acceptance today. The level is a convex cone,
+and effort may be a norm; both are replaced by tangents, which only ever allow more. The value of every program is hence
+a lower bound, and tangents at its solution are added until that is a row, or as dear as one that is known.
 """
 
 from dataclasses import dataclass, field
@@ -53,8 +53,9 @@ class Variables(NamedTuple):
     @classmethod
     def of(cls, n_numeric: int, n_directions: int) -> "Variables":
         """Number the variables."""
-        ends = np.cumsum([n_numeric, n_numeric, n_numeric, n_directions - n_numeric, n_directions])
-        return cls(*np.split(np.arange(ends[-1]), ends[:-1]), int(ends[-1]))
+        sizes = [n_numeric, n_numeric, n_numeric, n_directions - n_numeric, n_directions]
+        moved, changes, way, level, share, norm = np.split(np.arange(sum(sizes) + 1), np.cumsum(sizes))
+        return cls(moved, changes, way, level, share, int(norm[0]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,9 +117,10 @@ class CheapestRow:
             result = self._run(seconds, integral=integral)
             if result.status == INFEASIBLE:
                 return Bound(np.inf)
-            value = result.mip_dual_bound if integral else result.fun
+            value, before = result.mip_dual_bound if integral else result.fun, cost
             cost = cost if value is None else max(cost, float(value) * (1.0 - SPARE))
-            if result.x is None or not self._touch(result.x):
+            stuck = not integral and before > 0.0 and cost <= before * (1.0 + SPARE)
+            if result.x is None or stuck or not self._touch(result.x):
                 row = self._row(result.x) if integral and result.x is not None else None
                 return Bound(cost, row if row is not None and self.cost(row) <= cost * (1.0 + CLOSE) else None)
         return Bound(cost)
@@ -160,13 +162,13 @@ class CheapestRow:
     def units(self) -> Array:
         """Steps of the numeric columns, and where there are none units of effort, (L,)."""
         efforts = np.array([unit_of_effort(feature) for feature in self.linear.space.numeric])
-        return np.where(self.steps > 0.0, self.steps, efforts)
+        return np.asarray(np.where(self.steps > 0.0, self.steps, efforts))
 
     @cached_property
     def bases(self) -> Array:
         """Numbers that moves are counted from, in units and on the grid, (L,)."""
         own = self.regions.reference[0] / self.units
-        return np.where(self.steps > 0.0, np.rint(own), own)
+        return np.asarray(np.where(self.steps > 0.0, np.rint(own), own))
 
     @cached_property
     def own_levels(self) -> Places:
@@ -283,7 +285,7 @@ class CheapestRow:
     def _touch(self, solution: Array) -> bool:
         """Add the tangents that a solution breaks, and return whether there is one."""
         before = len(self._constraints)
-        self._touch_level(self.origin + solution @ self.directions, SPARE)
+        self._touch_level(self.origin + solution @ self.directions, 10.0 * SPARE)
         if self.power == 2 and (norm := solution[self.at.norm]) > 0.0:
             ratios = (self.prices @ solution) / norm
             self._touch_norm(ratios, np.flatnonzero(ratios**2 > solution[self.at.share] / norm + 0.1 * CLOSE))
@@ -301,18 +303,19 @@ class CheapestRow:
             self._ask(coefficients, 0.0)
 
     def _touch_level(self, point: Array, tolerance: float = -np.inf) -> None:
-        """Add the tangent of the level's cone at an encoded row (D,) that misses it by more than the tolerance."""
+        """Add the tangent of the level's cone at an encoded row (D,), if that breaks it by more than the tolerance."""
         a, b, c = float(self.goals.a[0]), float(self.goals.b[0]), float(self.goals.c[0]) * self.goals.radius
         spread, reach = (np.sqrt(max(float(point @ s @ point), 0.0)) for s in (self.linear.cov, self.linear.drift))
-        size = np.hypot(self.linear.mean @ point, spread)
-        if (a == 0.0 and b == 0.0) or a * self.linear.mean @ point - b * spread - c * reach >= -tolerance * size:
+        if a == 0.0 and b == 0.0:
             return
         normal = a * self.linear.mean
         if spread > 0.0:
             normal = normal - b * (self.linear.cov @ point) / spread
         if reach > 0.0 and c > 0.0:
             normal = normal - c * (self.linear.drift @ point) / reach
-        self._ask(self.directions @ normal, -float(self.origin @ normal))
+        coefficients = self.directions @ normal
+        if point @ normal < -tolerance * max(np.abs(coefficients).max(), 1e-300):
+            self._ask(coefficients, -float(self.origin @ normal))
 
     def _row(self, solution: Array) -> Array:
         """A solution as a row of the search, (F,)."""
@@ -320,8 +323,7 @@ class CheapestRow:
         for f in np.flatnonzero(solution[self.at.changes] > 0.5):
             number = self.units[f] * (self.bases[f] + solution[self.at.moved[f]])
             row[f] = written_numbers(space.numeric[f].step, np.array([number]))[0]
-        for f, _ in space.level_columns:
-            levels = space.levels(f)
-            row[f] = levels[np.argmax(solution[self.at.level[levels - n]])]
-        return row
-
+        for column, _ in space.level_columns:
+            levels = space.levels(column)
+            row[column] = levels[np.argmax(solution[self.at.level[levels - n]])]
+        return np.asarray(row)

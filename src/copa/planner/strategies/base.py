@@ -355,7 +355,9 @@ class Strategy(ABC):
         seconds : float
             Time limit.
         """
-        raise InvalidInputError(f"nothing can be proven of the rows of a {self.kind} model by asking it; only of linear ones")
+        raise InvalidInputError(
+            f"nothing can be proven of the rows of a {self.kind} model by asking it; only of linear ones"
+        )
 
     def nearest_rows(
         self,

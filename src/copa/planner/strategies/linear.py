@@ -112,7 +112,7 @@ class Linear(Parametric):
 
     def cheapest_row(self, applicant: Applicants, level: float, best: float, points: Array, seconds: float) -> Bound:
         """Bound the cost by a mixed-integer program; acceptance is left out of it where it is not linear."""
-        floor = 0.0 if self.model.accepts_linearly else -np.inf
+        floor = self.floor if self.model.accepts_linearly else -np.inf
         goals = Goals(self.parameters, np.array([level]), np.array([floor]))
         parts = (applicant.regions, applicant.encoded, applicant.slack, goals.arrays())
         return CheapestRow(self.linearisation, *parts).solve(best, points, seconds)
