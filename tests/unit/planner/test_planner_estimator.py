@@ -190,7 +190,7 @@ def test_another_format_is_refused(saved, model):
 
 
 @pytest.mark.parametrize(
-    "key", ["settings", "schema", "columns", "radius", "radius_source", "floor", "power", "lines", "choices"]
+    "key", ["settings", "schema", "columns", "radius", "radius_source", "floor", "lines", "choices"]
 )
 def test_a_file_that_lacks_a_part_is_damaged(saved, model, key):
     edited(saved, lambda content: content.pop(key))
