@@ -82,7 +82,7 @@ def fit(  # noqa: PLR0913 - the options of the command
         _show_facts(facts, output, schema_given=schema is not None)
 
 
-def _learn(planner: Any, training: "TrainingData", *, target: str, favourable: str | None) -> dict[str, Any]:
+def _learn(planner: Any, training: "TrainingData", *, target: str, favourable: Any) -> dict[str, Any]:
     """Fit the planner, and a model where there is none yet; returns what there is to say about it."""
     from copa.models.linear import why_black_box
     from copa.planner.labels import weakness_of
@@ -181,8 +181,8 @@ def _show_facts(facts: dict[str, Any], output: Path, *, schema_given: bool) -> N
     show(f"Bundle: {output}")
 
 
-def require_favourable(given: str | None, table: TableFile, target: str, schema: FeatureSchema | None) -> str | None:
-    """The label that applicants want, as text: that of the command line, else the schema's, else true.
+def require_favourable(given: str | None, table: TableFile, target: str, schema: FeatureSchema | None) -> Any:
+    """Return the label that applicants want: that of the command line, else the schema's, else true.
 
     Raises
     ------
@@ -196,21 +196,22 @@ def require_favourable(given: str | None, table: TableFile, target: str, schema:
 
     labels = read_target(table, target)
     classes = np.unique(labels).tolist()
-    known = {str(text_of(value)): value for value in classes}
-    if given is None and schema is not None and schema.favourable is not None:
-        given, source = str(text_of(schema.favourable)), "favourable of the schema"
-    else:
-        source = "--favourable"
-    if given is not None and given.strip() not in known:
+    texts = [str(text_of(label)) for label in classes]
+    wanted: Any = given
+    if given is None and schema is not None:
+        wanted = schema.favourable
+    if wanted is None and is_truth(classes):
+        return True
+    if wanted is None:
+        choice = " or ".join(f"--favourable {quote(text)}" for text in reversed(texts))
         raise MisuseError(
-            f"{source} must be a value of the label {shown(target)}, {listed(list(known))}, got {shown(given)}"
+            f"--favourable must say which value of {shown(target)} an applicant wants, "
+            f"{shares_in_words(classes, labels)}: add {choice}, or write `favourable:` and the value into the schema"
         )
-    if given is not None:
-        return given.strip()
-    if is_truth(classes):
-        return str(text_of(True))
-    choice = " or ".join(f"--favourable {quote(text)}" for text in reversed(known))
-    raise MisuseError(
-        f"--favourable must say which value of {shown(target)} an applicant wants, {shares_in_words(classes, labels)}: "
-        f"add {choice}, or write `favourable:` and the value into the schema"
-    )
+    label = match_label(wanted, classes)
+    if label is None:
+        source = "favourable of the schema" if given is None else "--favourable"
+        raise MisuseError(
+            f"{source} must be a value of the label {shown(target)}, {listed(texts)}, got {shown(wanted)}"
+        )
+    return label
