@@ -311,8 +311,7 @@ def probes(space: ActionSpace, X: "pd.DataFrame") -> ReadTable:
 def _known_rows(model: BlackBox) -> tuple["pd.DataFrame", Any]:
     """Those of the model's typical rows that it can read, with its scores of them."""
     rows = model.typical
-    if rows is None:
-        raise InvalidInputError("this planner was fitted by an older copa; fit it again to save it")
+    assert rows is not None  # noqa: S101 - whatever is saved was fitted by `fit`, or read
     try:
         return rows, model.scores(rows)
     except Exception:  # noqa: BLE001 - a model raises what it likes; the rows are a mix, and need not make sense to it
