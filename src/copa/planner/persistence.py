@@ -111,7 +111,6 @@ def pack_planner(
         "facts": dict(facts or {}),
         "radius": ambiguity.radius,
         "radius_source": strategy.radius_source,
-        "power": strategy.space.prices.power,
         **part.content,
     }
     arrays, members = dict(part.arrays), dict(part.members)

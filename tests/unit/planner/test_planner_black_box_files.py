@@ -226,7 +226,6 @@ def test_damaged_files_are_refused(saved, model, change, words):
         ("clip", None),
         ("seed", "q"),
         ("seed", -5),
-        ("power", 7),
         ("columns", 5),
         ("refits", None),
         ("refits", [0, 9]),
@@ -239,6 +238,19 @@ def test_damaged_files_are_refused(saved, model, change, words):
 def test_numbers_that_no_planner_has_are_refused_when_the_file_is_read(saved, model, part, value):
     def change(name, raw):
         return json.dumps(json.loads(raw) | {part: value}).encode() if name == "planner.json" else raw
+
+    rewritten(saved, change)
+    with pytest.raises(DataError, match="not a bundle, or is damaged"):
+        copa.RecoursePlanner.load(saved, model)
+
+
+@pytest.mark.parametrize("changed", [{"cost": "l7"}, {"surrogate": "lime"}])
+def test_settings_that_are_not_those_of_the_strategy_are_refused(saved, model, changed):
+    def change(name, raw):
+        if name != "planner.json":
+            return raw
+        content = json.loads(raw)
+        return json.dumps(content | {"settings": content["settings"] | changed}).encode()
 
     rewritten(saved, change)
     with pytest.raises(DataError, match="not a bundle, or is damaged"):

@@ -29,7 +29,7 @@ def read_surrogate(value: Any) -> type[BlackBoxStrategy]:
     )
 
 
-STORED: dict[str, type[Strategy]] = {cls.kind: cls for cls in (Linear, FeatureMap, Boundary, Lime)}
+STORED: dict[str, type[Strategy]] = {Linear.kind: Linear, FeatureMap.kind: FeatureMap, **SURROGATES}
 
 
 def stored_strategy(content: Mapping[str, Any]) -> type[Strategy]:

@@ -311,8 +311,7 @@ def probes(space: ActionSpace, X: "pd.DataFrame") -> ReadTable:
 def _known_rows(model: BlackBox) -> tuple["pd.DataFrame", Any]:
     """Those of the model's typical rows that it can read, with its scores of them."""
     rows = model.typical
-    if rows is None:
-        raise InvalidInputError("this planner was fitted by an older copa; fit it again to save it")
+    assert rows is not None  # noqa: S101 - whatever is saved was fitted by `fit`, or read
     try:
         return rows, model.scores(rows)
     except Exception:  # noqa: BLE001 - a model raises what it likes; the rows are a mix, and need not make sense to it
@@ -330,15 +329,13 @@ def _reads(model: BlackBox, row: "pd.DataFrame") -> bool:
 
 def _numbers(content: dict[str, Any], schema: FeatureSchema) -> dict[str, Any]:
     """The stored fields that all strategies for black boxes have, but the model; an error where a number is none."""
-    power, seed, clip = int(content["power"]), int(content["seed"]), float(content["clip"])
+    seed, clip = int(content["seed"]), float(content["clip"])
     int(content["settings"]["n_options"])
-    good = power in (1, 2) and seed >= 0 and 0.0 < clip < 0.5
-    good &= (content["refits"] is None) == (content["settings"]["surrogate"] == "lime")
-    good &= isinstance(content["columns"], list)
-    if not good:
+    good = seed >= 0 and 0.0 < clip < 0.5 and isinstance(content["columns"], list)
+    if not good or content["settings"]["surrogate"] != content["strategy"]:
         raise ValueError("its numbers are not those of a planner")
     return {
-        "space": local_space(schema, read_cost(f"l{power}"), read_medians(content)),
+        "space": local_space(schema, read_cost(content["settings"]["cost"]), read_medians(content)),
         "radius": read_number(float(content["radius"]), "radius"),
         "radius_source": str(content["radius_source"]),
         "seed": seed,

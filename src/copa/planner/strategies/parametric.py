@@ -245,7 +245,7 @@ class Parametric(Strategy):
         thirds = arrays.get("thirds", np.zeros((0, linear.theta.size)))
         if thirds.ndim != 2 or thirds.shape[1] != linear.theta.size:
             raise ValueError("its refits on thirds have other parameters than the model")
-        space = ActionSpace.build(schema, encoding, read_cost(f"l{content['power']}"), typical)
+        space = ActionSpace.build(schema, encoding, read_cost(settings["cost"]), typical)
         return cls(
             model=linear,
             space=space,
