@@ -1,0 +1,288 @@
+// One applicant's problem on tree ensembles: the values worth trying, and the trees cut down to what these can reach.
+//
+// A column's values that no tree tells apart are a cell; of each cell only the cheapest allowed value is tried, a
+// candidate. A column has up to 64 of them, so a test of a tree is one word: the candidates that go left. Tests of columns
+// that do not change are decided once, for all rows of the applicant.
+#pragma once
+
+#include <vector>
+
+#include "cost.hpp"
+
+namespace copa::search::trees {
+
+using Bytes = Vector<std::uint8_t>;
+using Words = Vector<std::uint64_t>;
+using Int32s = Vector<std::int32_t>;
+using Word = std::uint64_t;
+
+inline constexpr Index MOST_CANDIDATES = 64;                                 // of a column: the bits of a word
+enum NodeKind : std::uint8_t { LEAF, MISSING_RIGHT, MISSING_LEFT, SET };  // as in models/trees/arrays.py
+
+// Trees of K ensembles over coded columns, see models/trees/arrays.py; so are the links.
+struct TreeArrays {
+    Ints ensembles, roots;
+    Bytes kind;
+    Int32s column, cut, left, right;
+    Floats value;
+    Words sets;
+    Ints n_codes;
+};
+struct Links {
+    Floats base, divisor;
+    Flags is_probability;
+    Floats sign, limit, threshold;
+};
+
+// What all applicants share, see search/tree_arguments.py; so are the two below.
+struct TreeProblem {
+    Ints starts;                // (F + 1,) as in `SearchProblem`
+    Ints coded;                 // (F,) coded column of each column, -1 where no tree reads it
+    Ints first_cell;            // (F + 1,) first cell, or level, of each column
+    Floats least, greatest;     // of the numbers in each cell
+    Int32s cell_codes;          // code of each cell, or level
+    Floats2 rules;              // (R, A)
+    Floats factors;             // (Q,) of the rungs above today's acceptance
+    std::int64_t cap, n_models;
+    bool accepts_ties;
+    Stop stop;
+};
+
+// A column with other values than the row that a problem is about, and its candidates in the order of their cells.
+struct OpenColumn {
+    Index column;                    // of the space
+    std::vector<double> values;
+    std::vector<std::int32_t> codes;
+    std::vector<Index> cells;        // cell, or level, of each
+    std::vector<double> prices;      // to the power of the prices, without the penalty
+    Index own;                       // the applicant's own value among them
+    double penalty;
+};
+
+struct SmallNode {
+    std::int32_t column;  // open column that is tested; -1 in a leaf
+    std::int32_t right;   // the left child is the next node
+    Word left;            // candidates that go left
+    double value;
+};
+
+// One applicant's problem.
+struct Specialised {
+    std::vector<OpenColumn> open;
+    std::vector<SmallNode> nodes;
+    std::vector<std::int32_t> roots;      // of the trees of all models
+    std::vector<Index> ensembles;         // (K + 1,) first tree of each
+    std::vector<Index> first;             // (O + 1,) first candidate of each open column among all
+};
+
+// What the applicants have of their own.
+struct TreeApplicants {
+    Regions regions;
+    Matrix<std::int32_t> codes;  // (N, C)
+    Floats2 slack;               // (N, R)
+};
+
+// Where an applicant stands, with prices.
+struct Standing {
+    const TreeProblem& problem;
+    const TreeArrays& trees;
+    const Prices& prices;
+    Floats own, lower, upper;
+    Flags allowed;
+    Floats reference, leaving, level_prices;
+    Int32s codes;
+    Floats slack;
+
+    bool is_number(Index column) const { return column < prices.per_unit.size; }
+    double price(Index column, double value) const {
+        if (!is_number(column)) return level_prices[level(value)];
+        if (value == own[column]) return 0.0;
+        const double far = std::abs(value - reference[column]) + leaving[column];
+        return to_power(prices.per_unit[column] * far, prices.power);
+    }
+};
+
+// The cell that a number is in, or the next one where it is between two: the first that does not end below it.
+inline Index cell_of(const TreeProblem& problem, Index column, double value) {
+    const double* first = problem.greatest.data + problem.first_cell[column];
+    const double* end = problem.greatest.data + problem.first_cell[column + 1];
+    return std::lower_bound(first, end, value) - problem.greatest.data;
+}
+
+inline void add_candidate(const Standing& at, OpenColumn& open, double value, std::int32_t code, Index cell) {
+    open.values.push_back(value);
+    open.codes.push_back(code);
+    open.cells.push_back(cell);
+    open.prices.push_back(at.price(open.column, value));
+}
+
+// Candidates of a column of numbers: the cheapest allowed values of up to 63 of the cells from `from` up to `to`, evenly.
+inline void number_candidates(const Standing& at, OpenColumn& open, Index from, Index to) {
+    const TreeProblem& p = at.problem;
+    const Index f = open.column;
+    const double own = at.own[f], lower = at.lower[f], upper = at.upper[f];
+    while (from < to && p.greatest[from] < lower) ++from;
+    while (from < to && p.least[to - 1] > upper) --to;
+    const Index n = to - from, most = MOST_CANDIDATES - 1;
+    const Index own_cell = cell_of(p, f, own);
+    bool placed = false;
+    for (Index k = 0; k < std::min(n, most); ++k) {
+        const Index cell = n <= most ? from + k : from + k * (n - 1) / (most - 1);
+        if (!placed && own_cell <= cell) {
+            open.own = static_cast<Index>(open.values.size()), placed = true;
+            add_candidate(at, open, own, at.codes[p.coded[f]], own_cell);
+        }
+        const double low = std::max(p.least[cell], lower), high = std::min(p.greatest[cell], upper);
+        const double value = std::min(std::max(at.reference[f], low), high);
+        if (low <= high && value != own) add_candidate(at, open, value, p.cell_codes[cell], cell);
+    }
+    if (!placed) {
+        open.own = static_cast<Index>(open.values.size());
+        add_candidate(at, open, own, at.codes[p.coded[f]], own_cell);
+    }
+}
+
+// Candidates of a column of levels; where there are more than 64, the cheapest.
+inline void level_candidates(const Standing& at, OpenColumn& open) {
+    const TreeProblem& p = at.problem;
+    const Index f = open.column, shift = p.first_cell[f] - p.starts[f];
+    std::vector<Index> levels;
+    for (Index a = p.starts[f]; a < p.starts[f + 1]; ++a) {
+        if (at.allowed[a] && static_cast<double>(a) != at.own[f]) levels.push_back(a);
+    }
+    if (static_cast<Index>(levels.size()) >= MOST_CANDIDATES) {
+        std::stable_sort(levels.begin(), levels.end(),
+                         [&](Index a, Index b) { return at.level_prices[a] < at.level_prices[b]; });
+        levels.resize(MOST_CANDIDATES - 1);
+    }
+    open.own = 0;
+    add_candidate(at, open, at.own[f], at.codes[p.coded[f]], level(at.own[f]) + shift);
+    for (Index a : levels) add_candidate(at, open, static_cast<double>(a), p.cell_codes[a + shift], a + shift);
+}
+
+// Whether a code goes left at a node.
+inline bool goes_left(const TreeArrays& trees, Index node, std::int32_t code) {
+    const std::int32_t cut = trees.cut[node];
+    if (trees.kind[node] == SET) return (trees.sets[cut + code / 64] >> (code % 64)) & 1;
+    if (code == trees.n_codes[trees.column[node]] - 1) return trees.kind[node] == MISSING_LEFT;
+    return code <= cut;
+}
+
+// Cuts the trees down to what the candidates reach.
+class Pruning {
+public:
+    Pruning(const TreeProblem& problem, const TreeArrays& trees, std::vector<std::int32_t> codes, Specialised& out)
+        : trees_(trees), codes_(std::move(codes)), out_(out), open_of_(trees.n_codes.size, -1), sets_(out.open.size()),
+          missing_(out.open.size(), 0), up_to_(out.open.size()) {
+        for (std::size_t i = 0; i < out.open.size(); ++i) {
+            const OpenColumn& open = out.open[i];
+            const Index coded = problem.coded[open.column], n_codes = trees.n_codes[coded];
+            open_of_[coded] = static_cast<std::int32_t>(i);
+            std::vector<Word>& up_to = up_to_[i];
+            up_to.assign(n_codes, 0);
+            for (std::size_t j = 0; j < open.codes.size(); ++j) {
+                (open.codes[j] == n_codes - 1 ? missing_[i] : up_to[open.codes[j]]) |= Word{1} << j;
+            }
+            for (Index code = 1; code < n_codes; ++code) up_to[code] |= up_to[code - 1];
+            const std::size_t n = open.codes.size();
+            sets_[i] = n == 64 ? ~Word{0} : (Word{1} << n) - 1;
+        }
+    }
+
+    void run(Index n_models) {
+        out_.ensembles.assign(1, 0);
+        for (Index k = 0; k < n_models; ++k) {
+            for (Index t = trees_.ensembles[k]; t < trees_.ensembles[k + 1]; ++t) {
+                out_.roots.push_back(static_cast<std::int32_t>(out_.nodes.size()));
+                grow(trees_.roots[t]);
+            }
+            out_.ensembles.push_back(static_cast<Index>(out_.roots.size()));
+        }
+    }
+
+private:
+    void grow(Index node) {
+        while (trees_.kind[node] != LEAF) {
+            const std::int32_t column = trees_.column[node], i = open_of_[column];
+            if (i < 0) {
+                node = goes_left(trees_, node, codes_[column]) ? trees_.left[node] : trees_.right[node];
+                continue;
+            }
+            const Word here = sets_[i], left = left_of(node, i), inside = here & left, outside = here & ~left;
+            if (outside == 0) {
+                node = trees_.left[node];
+            } else if (inside == 0) {
+                node = trees_.right[node];
+            } else {
+                branch(node, i, inside, outside, left);
+                sets_[i] = here;
+                return;
+            }
+        }
+        out_.nodes.push_back({-1, 0, 0, trees_.value[node]});
+    }
+
+    void branch(Index node, std::int32_t i, Word inside, Word outside, Word left) {
+        const std::size_t at = out_.nodes.size();
+        out_.nodes.push_back({i, 0, left, 0.0});
+        sets_[i] = inside;
+        grow(trees_.left[node]);
+        const std::size_t right = out_.nodes.size();
+        sets_[i] = outside;
+        grow(trees_.right[node]);
+        std::vector<SmallNode>& nodes = out_.nodes;
+        if (nodes.size() == at + 3 && nodes[at + 1].value == nodes[at + 2].value) {  // two leaves that say the same
+            nodes[at] = {-1, 0, 0, nodes[at + 1].value};
+            nodes.resize(at + 1);
+        } else {
+            nodes[at].right = static_cast<std::int32_t>(right);
+        }
+    }
+
+    Word left_of(Index node, std::int32_t i) const {
+        if (trees_.kind[node] != SET) return up_to_[i][trees_.cut[node]] | (trees_.kind[node] == MISSING_LEFT ? missing_[i] : 0);
+        Word left = 0;
+        const OpenColumn& open = out_.open[i];
+        for (std::size_t j = 0; j < open.codes.size(); ++j) {
+            left |= Word{goes_left(trees_, node, open.codes[j])} << j;
+        }
+        return left;
+    }
+
+    const TreeArrays& trees_;
+    std::vector<std::int32_t> codes_;
+    Specialised& out_;
+    std::vector<std::int32_t> open_of_;  // (C,)
+    std::vector<Word> sets_;             // candidates of each open column that reach the node
+    std::vector<Word> missing_;          // of each open column
+    std::vector<std::vector<Word>> up_to_;  // of each open column: candidates with codes up to this one
+};
+
+// Complete a problem whose open columns are known; `codes` (C,) are those of the row that it is about.
+inline void specialise(const TreeProblem& problem, const TreeArrays& trees, std::vector<std::int32_t> codes,
+                       Specialised& out) {
+    out.first.assign(1, 0);
+    for (const OpenColumn& open : out.open) out.first.push_back(out.first.back() + static_cast<Index>(open.values.size()));
+    Pruning(problem, trees, std::move(codes), out).run(problem.n_models);
+}
+
+// The problem of an applicant with all columns that may change.
+inline Specialised whole_problem(const Standing& at) {
+    Specialised whole;
+    for (Index f = 0; f < at.own.size; ++f) {
+        if (at.problem.coded[f] < 0) continue;
+        OpenColumn open{f, {}, {}, {}, {}, 0, at.prices.penalties[f]};
+        if (at.is_number(f)) {
+            if (at.upper[f] > at.lower[f] || at.own[f] < at.lower[f] || at.own[f] > at.upper[f]) {
+                number_candidates(at, open, at.problem.first_cell[f], at.problem.first_cell[f + 1]);
+            }
+        } else {
+            level_candidates(at, open);
+        }
+        if (open.values.size() > 1) whole.open.push_back(std::move(open));
+    }
+    specialise(at.problem, at.trees, {at.codes.begin(), at.codes.end()}, whole);
+    return whole;
+}
+
+}  // namespace copa::search::trees
