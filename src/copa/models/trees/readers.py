@@ -1,30 +1,42 @@
 """Fitted tree ensembles as nodes: scikit-learn's from their public attributes, the others by Treelite.
 
 Histogram gradient boosting, LightGBM and XGBoost keep their trees in forms of their own, and Treelite reads all three.
-Nothing is taken on trust: `ensembles` compares what is read with the model's own probabilities.
+Nothing is taken on trust: `conformance` compares what is read with the model's own probabilities.
 """
 
-from typing import Any
+from collections.abc import Hashable, Mapping
+from copy import copy
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import logit
 
-from copa.models.trees.nodes import CategorySet, Ensemble, Nodes, joined
+from copa.models.trees.nodes import CategorySet, Ensemble, Nodes, NotTreesError, joined
 
 LEAF, NUMERICAL, CATEGORICAL = 0, 1, 2  # node types of Treelite
 LESS, LESS_OR_EQUAL = 2, 3  # its comparisons that are met
+CLOSEST = float(np.finfo(np.float32).eps)  # to 0 and 1, of the share that scikit-learn's boosting starts from
+DOUBLE, SINGLE = 1e-13, 2.5e-7  # last digits of a probability that a logistic function returns
 
 
-class NotTreesError(Exception):
-    """A model that is no tree ensemble, or none that can be read; the message says why."""
+class ReadClassifier(NamedTuple):
+    """A fitted classifier."""
+
+    ensemble: Ensemble
+    categories: Mapping[int, Mapping[Hashable, int]]  # of its columns that it encodes itself, the number of each value
 
 
-def read_ensemble(classifier: Any, *, sparse: bool) -> Ensemble:
+def read_classifier(classifier: Any, position: int, X: Any, *, sparse: bool) -> ReadClassifier:
     """Read a fitted classifier.
 
     Parameters
     ----------
     classifier : object
         With two classes, without its encoders.
+    position : int
+        Of the favourable label among them.
+    X : DataFrame or None
+        Rows with the types of the columns that it is given; None where encoders are in front.
     sparse : bool
         Whether it is given sparse rows.
 
@@ -43,118 +55,146 @@ def read_ensemble(classifier: Any, *, sparse: bool) -> Ensemble:
 
     kind = type(classifier)
     if kind in (RandomForestClassifier, ExtraTreesClassifier):
-        return _averaged([tree.tree_ for tree in classifier.estimators_])
+        return ReadClassifier(_averaged([tree.tree_ for tree in classifier.estimators_], position), {})
     if kind in (DecisionTreeClassifier, ExtraTreeClassifier):
-        return _averaged([classifier.tree_])
+        return ReadClassifier(_averaged([classifier.tree_], position), {})
     if kind is GradientBoostingClassifier:
-        return _boosted(classifier)
+        return ReadClassifier(_boosted(classifier), {})
     if kind is HistGradientBoostingClassifier:
-        return _by_treelite("sklearn", classifier, unknown_is_missing=True)
+        return _histogram(classifier)
     package = kind.__module__.partition(".")[0]
     if package == "lightgbm" and hasattr(classifier, "booster_"):
-        return _by_treelite("lightgbm", classifier.booster_, sharpness=_sharpness(classifier))
+        return _lightgbm(classifier, X)
     if package == "xgboost" and hasattr(classifier, "get_booster"):
-        single = {"reads_single": True, "sums_single": True, "zero_is_missing": sparse}
-        return _by_treelite("xgboost", _as_stopped(classifier), **single)
+        return _xgboost(classifier, X, sparse=sparse)
     raise NotTreesError(f"{kind.__name__} is no tree ensemble that is known")
 
 
-def _averaged(trees: list[Any]) -> Ensemble:
-    """Mean of the second label's share in leaves."""
+def _averaged(trees: list[Any], position: int) -> Ensemble:
+    """Mean of the favourable label's share in leaves; several threads add the trees in any order."""
     if trees[0].n_outputs != 1:
         raise NotTreesError("it has several outputs")
-    nodes = joined([_nodes_of(tree, tree.value[:, 0, 1]) for tree in trees])
-    return Ensemble(nodes, 0.0, float(len(trees)), True, True, False, False, False)
+    nodes = joined([_nodes_of(tree, tree.value[:, 0, position]) for tree in trees])
+    rounding = len(trees) * float(np.finfo(np.float64).eps)
+    return Ensemble(nodes, 0.0, float(len(trees)), is_probability=True, rounding=rounding, reads_single=True)
 
 
 def _boosted(classifier: Any) -> Ensemble:
-    """Sum of leaves after a constant; scikit-learn takes the constant from the labels."""
+    """Sum of leaves after the log-odds of the second label's share in the training rows."""
+    from sklearn.dummy import DummyClassifier
+
     if classifier.loss != "log_loss":
         raise NotTreesError(f"its loss is {classifier.loss}")
+    base = 0.0
+    if type(classifier.init_) is DummyClassifier and classifier.init_.strategy == "prior":
+        base = float(logit(np.clip(classifier.init_.class_prior_[1], CLOSEST, 1.0 - CLOSEST)))
+    elif classifier.init_ != "zero":
+        raise NotTreesError("it adds trees to another model (init)")
     trees = [tree.tree_ for tree in classifier.estimators_[:, 0]]
     nodes = joined([_nodes_of(tree, classifier.learning_rate * tree.value[:, 0, 0]) for tree in trees])
-    single = np.zeros((1, classifier.n_features_in_), dtype=np.float32)
-    of_trees = sum(classifier.learning_rate * float(tree.predict(single)[0, 0]) for tree in trees)
-    base = 0.0 if classifier.init_ == "zero" else float(classifier.decision_function(_plain(classifier, single))[0]) - of_trees
-    return Ensemble(nodes, base, 1.0, False, True, False, False, False)
-
-
-def _plain(classifier: Any, rows: Any) -> Any:
-    """Rows with the names of columns that a classifier was fitted with, if it was."""
-    import pandas as pd
-
-    names = getattr(classifier, "feature_names_in_", None)
-    return rows if names is None else pd.DataFrame(rows, columns=names)
+    return Ensemble(nodes, base, 1.0, is_probability=False, rounding=DOUBLE, reads_single=True)
 
 
 def _nodes_of(tree: Any, value: Any) -> Nodes:
     """The nodes of one of scikit-learn's trees."""
     inner = tree.children_left >= 0
-    none = np.full(tree.node_count, -1, dtype=np.int64)
-    missing_left = getattr(tree, "missing_go_to_left", None)
     return Nodes(
         first=np.array([0, tree.node_count]),
         feature=np.where(inner, tree.feature, -1).astype(np.int64),
         threshold=np.asarray(tree.threshold, dtype=np.float64),
-        missing_left=np.zeros(tree.node_count, dtype=np.bool_) if missing_left is None else missing_left.astype(np.bool_),
-        category_set=none,
+        missing_left=np.asarray(tree.missing_go_to_left, dtype=np.bool_),
+        category_set=np.full(tree.node_count, -1, dtype=np.int64),
         left=tree.children_left.astype(np.int64),
         right=tree.children_right.astype(np.int64),
         value=np.asarray(value, dtype=np.float64),
     )
 
 
-def _sharpness(classifier: Any) -> float:
-    """Factor of LightGBM's logistic function."""
-    return float(classifier.get_params().get("sigmoid", 1.0))
+def _histogram(classifier: Any) -> ReadClassifier:
+    """Histogram gradient boosting, which encodes categories itself.
+
+    Treelite reads no categories of text: it is given a copy in which they are numbered.
+    """
+    from sklearn.compose import ColumnTransformer
+
+    numbered, categories = copy(classifier), {}
+    for name, encoders in vars(classifier).items():
+        if type(encoders) is not ColumnTransformer:
+            continue
+        (what, encoder, columns), *others = encoders.transformers_
+        places = np.flatnonzero(classifier.is_categorical_).tolist()
+        for column, values in zip(places, encoder.categories_, strict=True):
+            categories[column] = {value: code for code, value in enumerate(values.tolist()) if value == value}  # noqa: PLR0124 - not NaN
+        renamed, whole = copy(encoder), copy(encoders)
+        renamed.categories_ = [np.arange(len(values), dtype=np.float64) for values in encoder.categories_]
+        whole.transformers_ = [(what, renamed, columns), *others]
+        setattr(numbered, name, whole)
+    trees = _by_treelite("sklearn", numbered, "histogram gradient boosting")
+    return ReadClassifier(_ensemble(trees)._replace(unknown_is_missing=True), categories)
 
 
-def _as_stopped(classifier: Any) -> Any:
-    """XGBoost's trees up to where early stopping found the best: those that it predicts with."""
+def _lightgbm(classifier: Any, X: Any) -> ReadClassifier:
+    """LightGBM numbers the categories of pandas itself, as in the rows that it was fitted to."""
+    booster, sharpness = classifier.booster_, float(classifier.get_params().get("sigmoid", 1.0))
+    ensemble = _ensemble(_by_treelite("lightgbm", booster, "LightGBM"), sharpness)
+    lists = booster.pandas_categorical or []
+    columns = [] if X is None else _categorical_columns(X)
+    if lists and len(lists) != len(columns):
+        raise NotTreesError("its categories are not those of the table's columns")
+    categories = {k: {value: code for code, value in enumerate(values)} for k, values in zip(columns, lists, strict=False)}
+    return ReadClassifier(ensemble, categories)
+
+
+def _xgboost(classifier: Any, X: Any, *, sparse: bool) -> ReadClassifier:
+    """XGBoost numbers the categories of pandas as they come; it predicts up to where early stopping found the best."""
+    if not np.isnan(classifier.get_params().get("missing", np.nan)):
+        raise NotTreesError("it takes a number for a missing value")
     booster = classifier.get_booster()
-    best = getattr(booster, "best_iteration", None) if classifier.get_params().get("early_stopping_rounds") else None
-    return booster if best is None else booster[: int(best) + 1]
+    if classifier.get_params().get("early_stopping_rounds"):
+        booster = booster[: int(booster.best_iteration) + 1]
+    ensemble = _ensemble(_by_treelite("xgboost", booster, "XGBoost"))
+    columns = [] if X is None else _categorical_columns(X)
+    categories = {k: {value: code for code, value in enumerate(X.iloc[:, k].cat.categories)} for k in columns}
+    single = ensemble._replace(rounding=SINGLE, reads_single=True, sums_single=True, zero_is_missing=sparse)
+    return ReadClassifier(single, categories)
 
 
-def _by_treelite(
-    source: str,
-    model: Any,
-    *,
-    sharpness: float = 1.0,
-    reads_single: bool = False,
-    sums_single: bool = False,
-    unknown_is_missing: bool = False,
-    zero_is_missing: bool = False,
-) -> Ensemble:
-    """Read a model by Treelite."""
-    import treelite
+def _categorical_columns(X: Any) -> list[int]:
+    """Positions of columns of pandas' categories."""
+    import pandas as pd
 
+    return [k for k, dtype in enumerate(X.dtypes) if isinstance(dtype, pd.CategoricalDtype)]
+
+
+def _by_treelite(source: str, model: Any, what: str) -> Any:
+    """A model as Treelite has it."""
+    try:
+        import treelite
+    except ImportError as error:
+        raise NotTreesError(f"trees of {what} are read by Treelite; pip install treelite") from error
     read = {
         "sklearn": treelite.sklearn.import_model,
         "lightgbm": treelite.frontend.from_lightgbm,
         "xgboost": treelite.frontend.from_xgboost,
     }[source]
     try:
-        trees = read(model)
+        return read(model)
     except Exception as error:
         raise NotTreesError(f"Treelite cannot read it ({type(error).__name__}: {error})") from error
+
+
+def _ensemble(trees: Any, sharpness: float = 1.0) -> Ensemble:
+    """The trees of Treelite; `sharpness` is the factor in the logistic function."""
     header = trees.get_header_accessor()
     link = header.get_field("postprocessor")
-    if link not in ("sigmoid", "identity") or int(np.prod(header.get_field("leaf_vector_shape"))) != 1:
-        raise NotTreesError(f"its probabilities are made by {link}")
+    averaged = bool(header.get_field("average_tree_output")[0])
+    if link != "sigmoid" or averaged or int(np.prod(header.get_field("leaf_vector_shape"))) != 1:
+        raise NotTreesError(f"its probabilities are made in a way that is not known ({link})")
     sets: list[CategorySet] = []
     parts = [_nodes_by_treelite(trees.get_tree_accessor(t), sets, sharpness) for t in range(trees.num_tree)]
-    averaged = bool(header.get_field("average_tree_output")[0])
-    return Ensemble(
-        joined(parts)._replace(category_sets=tuple(sets)),
-        base=sharpness * float(header.get_field("base_scores")[0]),
-        divisor=float(len(parts)) if averaged else 1.0,
-        is_probability=link == "identity",
-        reads_single=reads_single,
-        sums_single=sums_single,
-        unknown_is_missing=unknown_is_missing,
-        zero_is_missing=zero_is_missing,
-    )
+    base = sharpness * float(header.get_field("base_scores")[0])
+    nodes = joined(parts)._replace(category_sets=tuple(sets))
+    return Ensemble(nodes, base, 1.0, is_probability=False, rounding=DOUBLE)
 
 
 def _nodes_by_treelite(tree: Any, sets: list[CategorySet], sharpness: float) -> Nodes:
@@ -164,11 +204,11 @@ def _nodes_by_treelite(tree: Any, sets: list[CategorySet], sharpness: float) -> 
     numerical, categorical = kind == NUMERICAL, kind == CATEGORICAL
     if not np.isin(compares[numerical], (LESS, LESS_OR_EQUAL)).all():
         raise NotTreesError("it compares in a way that is not known")
-    threshold = np.asarray(get("threshold"), dtype=np.float64)
+    raw = np.asarray(get("threshold"))
+    threshold = raw.astype(np.float64)
     strict = numerical & (compares == LESS)
     if strict.any():
-        below = np.nextafter(np.asarray(get("threshold")), np.asarray(-np.inf, dtype=get("threshold").dtype))
-        threshold = np.where(strict, below.astype(np.float64), threshold)
+        threshold[strict] = np.nextafter(raw[strict], raw.dtype.type(-np.inf))
     category_set = np.full(len(kind), -1, dtype=np.int64)
     if categorical.any():
         members, begin, end = get("category_list"), get("category_list_begin"), get("category_list_end")
