@@ -8,7 +8,7 @@
 
 #include "trees_problem.hpp"
 
-namespace copa::search::trees {
+namespace copa::search::on_trees {
 
 using Place = std::vector<std::uint8_t>;  // (O,) a row: the candidate in each open column
 
@@ -17,10 +17,9 @@ struct Said {
     double today, mean, spread;
 };
 
-// Sums of leaves after every single move, of all models.
+// What the models say after every single move, (S,).
 struct MoveTable {
-    std::vector<double> sums;   // (K, S): first differences along the candidates, then sums
-    std::vector<double> today, mean, square;  // (S,) scores: today's model, then moments over the other models
+    std::vector<double> today, mean, square;  // today's score; mean of the others', and sum of squares around it
 };
 
 inline int lowest_bit(Word word) {
@@ -67,14 +66,11 @@ inline void walk_free(const SmallNode* nodes, std::int32_t at, std::int32_t colu
     add_to(differences, free, nodes[at].value);
 }
 
-// The logistic scores of a sum of leaves of model k.
+// The score of a sum of leaves of model k, but for ties and rounding `Links::score`, in half the time.
 inline double score_of(const Links& links, Index k, double sum) {
-    double chance = (links.base[k] + sum) / links.divisor[k];
-    if (links.is_probability[k]) {
-        chance = chance <= 0.0 ? -1e300 : chance >= 1.0 ? 1e300 : std::log(chance / (1.0 - chance));
-    }
-    const double limit = links.limit[k];
-    return std::min(std::max(links.sign[k] * chance, -limit), limit) - links.threshold[k];
+    double odds = sum / links.divisor[k];
+    if (links.is_probability[k]) odds = odds <= 0.0 ? -1e300 : odds >= 1.0 ? 1e300 : std::log(odds / (1.0 - odds));
+    return links.sign[k] * std::min(std::max(odds, -links.limit[k]), links.limit[k]) - links.threshold[k];
 }
 
 inline Said said_of(double today, double mean, double square, Index n_guides) {
@@ -87,7 +83,7 @@ class Walker {
 public:
     Walker(const Specialised& problem, const Links& links)
         : problem_(problem), links_(links), n_models_(static_cast<Index>(problem.ensembles.size()) - 1),
-          n_open_(problem.open.size()), stays_(n_open_), scores_(n_models_) {
+          n_open_(problem.open.size()), stays_(n_open_) {
         for (const OpenColumn& open : problem.open) {
             const std::size_t n = open.values.size();
             all_.push_back(n == 64 ? ~Word{0} : (Word{1} << n) - 1);
@@ -114,7 +110,7 @@ public:
         table.today.assign(size, 0.0), table.mean.assign(size, 0.0), table.square.assign(size, 0.0);
         for (Index k = 0; k < n_models_; ++k) {
             std::fill(differences_.begin(), differences_.end(), 0.0);
-            double sum = 0.0;
+            double sum = links_.base[k];
             for (Index t = problem_.ensembles[k]; t < problem_.ensembles[k + 1]; ++t) sum += walk(problem_.roots[t], row);
             for (std::size_t i = 0; i < n_open_; ++i) {
                 double change = 0.0;
@@ -143,7 +139,7 @@ private:
 
     double sum_of(Index k, const std::uint8_t* row) const {
         const SmallNode* nodes = problem_.nodes.data();
-        double sum = 0.0;
+        double sum = links_.base[k];
         for (Index t = problem_.ensembles[k]; t < problem_.ensembles[k + 1]; ++t) {
             std::int32_t at = problem_.roots[t];
             while (nodes[at].column >= 0) at = to_left(nodes[at], row) ? at + 1 : nodes[at].right;
@@ -182,7 +178,6 @@ private:
     std::vector<std::size_t> offsets_;  // of each open column in the differences, one more place each than candidates
     std::vector<double> differences_;
     std::vector<std::int32_t> touched_;
-    std::vector<double> scores_;
 };
 
-}  // namespace copa::search::trees
+}  // namespace copa::search::on_trees

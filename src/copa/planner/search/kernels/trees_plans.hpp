@@ -3,7 +3,7 @@
 
 #include "trees_search.hpp"
 
-namespace copa::search::trees {
+namespace copa::search::on_trees {
 
 // How much is tried, see search/tree_arguments.py.
 struct TreeSettings {
@@ -140,7 +140,7 @@ inline void search_trees(const TreeProblem& problem, const TreeArrays& trees, co
                          const TreeApplicants& applicants, Floats2 training, const TreeSettings& settings,
                          const FoundTreeRows& found) {
     const Regions& regions = applicants.regions;
-    const Ladder ladder{problem.factors, problem.accepts_ties};
+    const Ladder ladder{problem.factors, least_score(links)};
     for (Index n = 0; n < found.counts.size; ++n) {
         found.counts[n] = found.finished[n] = 0;
         if (problem.stop()) continue;
@@ -168,4 +168,4 @@ inline void search_trees(const TreeProblem& problem, const TreeArrays& trees, co
     }
 }
 
-}  // namespace copa::search::trees
+}  // namespace copa::search::on_trees

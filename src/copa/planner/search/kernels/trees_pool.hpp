@@ -3,35 +3,40 @@
 
 #include "trees_moves.hpp"
 
-namespace copa::search::trees {
+namespace copa::search::on_trees {
 
 inline constexpr std::size_t PER_SET = 6;  // rows of a rung that change the same columns
-// Rounding of the scores, which are sums of differences: a row accepted by less is refused here.
-inline constexpr double ACCEPTED_BY = 1e-9;
+// Rounding of the scores, which are sums of differences.
+inline constexpr double ROUNDING = 1e-9, SINGLE_ROUNDING = 1e-5;
 
 // What rows must reach: rung 0 is acceptance today, rung q a ratio of mean and spread of the other models' scores.
 struct Ladder {
     Floats factors;
-    bool accepts_ties;
+    double accepted_by;  // least score today
 
     Index top() const { return factors.size; }
-    double least_today() const { return accepts_ties ? -ACCEPTED_BY : ACCEPTED_BY; }
     // What is missing of a rung, in the units of the scores; zero where it is reached.
     double missing(const Said& said, Index rung) const {
-        double total = std::max(least_today() - said.today, 0.0);
+        double total = std::max(accepted_by - said.today, 0.0);
         if (rung > 0) {
             const double factor = factors[rung - 1], surplus = said.mean - factor * said.spread;
-            if (!(surplus > 0.0)) total += (-surplus + ACCEPTED_BY) / std::sqrt(1.0 + factor * factor);
+            if (!(surplus > 0.0)) total += (-surplus + ROUNDING) / std::sqrt(1.0 + factor * factor);
         }
         return total;
     }
     // The highest rung up to `most` that is reached; -1 where today's model refuses the row.
     Index reached(const Said& said, Index most) const {
-        if (said.today < least_today()) return -1;
+        if (said.today < accepted_by) return -1;
         while (most > 0 && missing(said, most) > 0.0) --most;
         return most;
     }
 };
+
+// What today's model must say: a tie is accepted or not, and rounding takes neither for the other.
+inline double least_score(const Links& links) {
+    const double rounding = links.is_single[0] ? SINGLE_ROUNDING : ROUNDING;
+    return links.tie[0] >= 0.0 ? -rounding : rounding;
+}
 
 struct PooledRow {
     std::vector<double> values;  // (F,)
@@ -81,4 +86,4 @@ private:
     std::size_t capacity_;
 };
 
-}  // namespace copa::search::trees
+}  // namespace copa::search::on_trees

@@ -8,31 +8,16 @@
 #include <vector>
 
 #include "cost.hpp"
+#include "models/trees/kernels/trees.hpp"
 
-namespace copa::search::trees {
+namespace copa::search::on_trees {
 
-using Bytes = Vector<std::uint8_t>;
-using Words = Vector<std::uint64_t>;
+using copa::trees::Links;
+using copa::trees::TreeArrays;
 using Int32s = Vector<std::int32_t>;
 using Word = std::uint64_t;
 
-inline constexpr Index MOST_CANDIDATES = 64;                                 // of a column: the bits of a word
-enum NodeKind : std::uint8_t { LEAF, MISSING_RIGHT, MISSING_LEFT, SET };  // as in models/trees/arrays.py
-
-// Trees of K ensembles over coded columns, see models/trees/arrays.py; so are the links.
-struct TreeArrays {
-    Ints ensembles, roots;
-    Bytes kind;
-    Int32s column, cut, left, right;
-    Floats value;
-    Words sets;
-    Ints n_codes;
-};
-struct Links {
-    Floats base, divisor;
-    Flags is_probability;
-    Floats sign, limit, threshold;
-};
+inline constexpr Index MOST_CANDIDATES = 64;  // of a column: the bits of a word
 
 // What all applicants share, see search/tree_arguments.py; so are the two below.
 struct TreeProblem {
@@ -44,7 +29,6 @@ struct TreeProblem {
     Floats2 rules;              // (R, A)
     Floats factors;             // (Q,) of the rungs above today's acceptance
     std::int64_t cap, n_models;
-    bool accepts_ties;
     Stop stop;
 };
 
@@ -160,14 +144,6 @@ inline void level_candidates(const Standing& at, OpenColumn& open) {
     for (Index a : levels) add_candidate(at, open, static_cast<double>(a), p.cell_codes[a + shift], a + shift);
 }
 
-// Whether a code goes left at a node.
-inline bool goes_left(const TreeArrays& trees, Index node, std::int32_t code) {
-    const std::int32_t cut = trees.cut[node];
-    if (trees.kind[node] == SET) return (trees.sets[cut + code / 64] >> (code % 64)) & 1;
-    if (code == trees.n_codes[trees.column[node]] - 1) return trees.kind[node] == MISSING_LEFT;
-    return code <= cut;
-}
-
 // Cuts the trees down to what the candidates reach.
 class Pruning {
 public:
@@ -202,10 +178,10 @@ public:
 
 private:
     void grow(Index node) {
-        while (trees_.kind[node] != LEAF) {
+        while (trees_.kind[node] != copa::trees::LEAF) {
             const std::int32_t column = trees_.column[node], i = open_of_[column];
             if (i < 0) {
-                node = goes_left(trees_, node, codes_[column]) ? trees_.left[node] : trees_.right[node];
+                node = trees_.goes_left(node, codes_[column]) ? trees_.left[node] : trees_.right[node];
                 continue;
             }
             const Word here = sets_[i], left = left_of(node, i), inside = here & left, outside = here & ~left;
@@ -240,11 +216,13 @@ private:
     }
 
     Word left_of(Index node, std::int32_t i) const {
-        if (trees_.kind[node] != SET) return up_to_[i][trees_.cut[node]] | (trees_.kind[node] == MISSING_LEFT ? missing_[i] : 0);
+        if (trees_.kind[node] != copa::trees::SET) {
+            return up_to_[i][trees_.cut[node]] | (trees_.kind[node] == copa::trees::MISSING_LEFT ? missing_[i] : 0);
+        }
         Word left = 0;
         const OpenColumn& open = out_.open[i];
         for (std::size_t j = 0; j < open.codes.size(); ++j) {
-            left |= Word{goes_left(trees_, node, open.codes[j])} << j;
+            left |= Word{trees_.goes_left(node, open.codes[j])} << j;
         }
         return left;
     }
@@ -285,4 +263,4 @@ inline Specialised whole_problem(const Standing& at) {
     return whole;
 }
 
-}  // namespace copa::search::trees
+}  // namespace copa::search::on_trees

@@ -9,7 +9,7 @@
 
 #include "trees_pool.hpp"
 
-namespace copa::search::trees {
+namespace copa::search::on_trees {
 
 inline constexpr double CHEAPER = 1e-9;             // least effort that a move must save
 inline constexpr double RATES[] = {0.5, 1.0, 2.0};  // relative prices of what is missing that a beam is ranked by
@@ -51,7 +51,7 @@ public:
             if (j != open.own) state.cost += open.prices[j], state.penalty += open.penalty, ++state.changes;
         }
         state.effort = effort_of(state.cost, state.penalty);
-        state.said = walker_.score(state.place.data(), ask_others ? ladder_.least_today() : FAR);
+        state.said = walker_.score(state.place.data(), ask_others ? ladder_.accepted_by : FAR);
         state.missing = ladder_.missing(state.said, rung) + broken(slack_at(state.place));
         return state;
     }
@@ -69,7 +69,7 @@ public:
                 expand(row, rung);
                 if (rate == 0.0) rate = cheapest_gain(row);
                 const double best = best_effort(rung);
-                if (best < FAR) rate = best / std::max(root.missing, ACCEPTED_BY);
+                if (best < FAR) rate = best / std::max(root.missing, ROUNDING);
                 for (std::size_t r = 0; r < N_RATES; ++r) add_first(row, RATES[r] * rate, spare * best, children[r]);
             }
             rows = first_of_each(children, seen, width);
@@ -178,14 +178,14 @@ private:
     }
     static double broken(const std::vector<double>& slack) {
         double total = 0.0;
-        for (double s : slack) total += s < -ACCEPTED_BY ? -s : 0.0;
+        for (double s : slack) total += s < -ROUNDING ? -s : 0.0;
         return total;
     }
     double broken_after(const std::vector<double>& slack, const OpenColumn& open, Index here, Index j) const {
         double total = 0.0;
         for (std::size_t r = 0; r < slack.size(); ++r) {
             const double left = slack[r] - use(r, open, j) + use(r, open, here);
-            total += left < -ACCEPTED_BY ? -left : 0.0;
+            total += left < -ROUNDING ? -left : 0.0;
         }
         return total;
     }
@@ -294,4 +294,4 @@ private:
     std::vector<Move> moves_;
 };
 
-}  // namespace copa::search::trees
+}  // namespace copa::search::on_trees
