@@ -1,5 +1,6 @@
 """Cells of columns on tree ensembles: the values that no tree tells apart, with the least and the greatest of each."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,27 +30,59 @@ class Cells:
     codes: Int32s
 
 
-def tested_cuts(ensembles: TreeEnsembles) -> dict[str, Array]:
-    """The cuts of each column of numbers that a node tests, ascending, as positions among all of its cuts."""
+CellsOfColumn = tuple[Array, Array, Int32s]  # least and greatest number of each, and its code
+
+
+def number_cells(
+    space: ActionSpace, ensembles: TreeEnsembles, precisions: tuple[Any, ...]
+) -> dict[str, CellsOfColumn]:
+    """Cells of the numeric columns of a space; `precisions` as in `precision_of`."""
+    tested = _tested_cuts(ensembles)
+    cells = {}
+    for feature, precision in zip(space.numeric, precisions, strict=True):
+        place = _place(ensembles, feature)
+        if place < 0:
+            cells[feature.name] = np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.int32)
+        elif ensembles.cuts[place] is not None:
+            cells[feature.name] = _between_cuts(feature, ensembles.cuts[place], tested[place], precision)
+        else:
+            cells[feature.name] = _known_numbers(ensembles, place)
+    return cells
+
+
+def _place(ensembles: TreeEnsembles, feature: Feature) -> int:
+    """Place of a column among those that the trees test; -1 for none."""
+    return ensembles.columns.index(feature.name) if feature.name in ensembles.columns else -1
+
+
+def _tested_cuts(ensembles: TreeEnsembles) -> dict[int, Indices]:
+    """The finite cuts of each column of numbers that a node tests, ascending, as positions among all of its cuts."""
     arrays = ensembles.arrays
     numeric = (arrays.kind != LEAF) & (arrays.kind != SET)
     tested = {}
-    for place, name in enumerate(ensembles.columns):
-        if ensembles.cuts[place] is not None:
-            flags = np.zeros(len(ensembles.cuts[place]), dtype=np.bool_)
+    for place, cuts in enumerate(ensembles.cuts):
+        if cuts is not None:
+            flags = np.zeros(len(cuts), dtype=np.bool_)
             flags[arrays.cut[numeric & (arrays.column == place)]] = True
-            tested[name] = np.flatnonzero(flags)
+            tested[place] = np.flatnonzero(flags & np.isfinite(cuts))
     return tested
 
 
-def number_cells(feature: Feature, cuts: Array, positions: Indices, precision: Any) -> tuple[Array, Array, Int32s]:
-    """Least and greatest number and code of the cells of a column that can hold one, by the tested ones of its cuts."""
+def _between_cuts(feature: Feature, cuts: Array, positions: Indices, precision: Any) -> CellsOfColumn:
+    """Cells between the tested ones of a column's cuts, those that can hold a number."""
     ends = cuts[positions]
     above, below = _next_above(feature, ends, precision), _next_below(feature, ends, precision)
     least, greatest = np.append(-np.inf, above), np.append(below, np.inf)
     codes = np.append(positions, len(cuts)).astype(np.int32)
     some = least <= greatest
     return least[some], greatest[some], codes[some]
+
+
+def _known_numbers(ensembles: TreeEnsembles, place: int) -> CellsOfColumn:
+    """A cell for each number that the trees know, where they read numbers as values."""
+    known = [value for value in ensembles.values[place] or () if isinstance(value, (int, float))]
+    numbers = np.sort(np.array([float(value) for value in known if value == value]))  # noqa: PLR0124 - NaN
+    return numbers, numbers, ensembles.codes_of_values(place, numbers.tolist())
 
 
 def _next_below(feature: Feature, ends: Array, precision: Any) -> Array:
@@ -89,42 +122,24 @@ def _held(near: Array, limits: Array, precision: Any, away: float) -> Array:
 
 
 def read_cells(
-    space: ActionSpace, ensembles: TreeEnsembles, tested: dict[str, Array], applicants: "Applicants", precisions: Any
+    space: ActionSpace, ensembles: TreeEnsembles, of_numbers: Mapping[str, CellsOfColumn], applicants: "Applicants"
 ) -> Cells:
-    """Cells of the columns of a space, spelled as in the table of some applicants."""
-    coded, sizes, least, greatest, codes = [], [], [], [], []
+    """Cells of all columns of a space, levels spelled as in the table of some applicants."""
+    parts = []
     for f, feature in enumerate(space.columns):
-        place = ensembles.columns.index(feature.name) if feature.name in ensembles.columns else -1
         if feature.is_numeric:
-            low, high, own = _of_numbers(feature, ensembles, tested, place, precisions[f])
+            parts.append(of_numbers[feature.name])
         else:
-            own = _of_levels(space, f, ensembles, place, applicants)
-            low = high = np.zeros(len(own))
-        coded.append(place)
-        sizes.append(len(own))
-        least.append(low)
-        greatest.append(high)
-        codes.append(own)
+            codes = _of_levels(space, f, ensembles, _place(ensembles, feature), applicants)
+            parts.append((np.zeros(len(codes)), np.zeros(len(codes)), codes))
+    least, greatest, codes = (np.concatenate([part[k] for part in parts] or [np.zeros(0)]) for k in range(3))
     return Cells(
-        np.array(coded, dtype=np.int64),
-        np.cumsum([0, *sizes]).astype(np.int64),
-        *(np.concatenate([np.zeros(0), *parts]) for parts in (least, greatest)),
-        np.concatenate([np.zeros(0, dtype=np.int32), *codes]).astype(np.int32),
+        np.array([_place(ensembles, feature) for feature in space.columns], dtype=np.int64),
+        np.cumsum([0, *(len(part[2]) for part in parts)]).astype(np.int64),
+        least,
+        greatest,
+        codes.astype(np.int32),
     )
-
-
-def _of_numbers(
-    feature: Feature, ensembles: TreeEnsembles, tested: dict[str, Array], place: int, precision: Any
-) -> tuple[Array, Array, Int32s]:
-    """Cells of a column of numbers; those that the trees know, where they read it as values."""
-    if place < 0:
-        return np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.int32)
-    cuts = ensembles.cuts[place]
-    if cuts is not None:
-        return number_cells(feature, cuts, tested[feature.name], precision)
-    known = [value for value in ensembles.values[place] or () if isinstance(value, (int, float))]
-    numbers = np.sort(np.array([float(value) for value in known if value == value]))  # noqa: PLR0124 - NaN
-    return numbers, numbers, ensembles.codes_of_values(place, numbers.tolist())
 
 
 def _of_levels(space: ActionSpace, f: int, ensembles: TreeEnsembles, place: int, applicants: "Applicants") -> Int32s:

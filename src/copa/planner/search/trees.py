@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from copa.planner.search.problem import ActionSpace
 from copa.planner.search.ranges import precision_of
 from copa.planner.search.run import read_coefficients
 from copa.planner.search.tree_arguments import FoundTreeRows, TreeProblem, TreeSettings
-from copa.planner.search.tree_cells import read_cells, tested_cuts
+from copa.planner.search.tree_cells import CellsOfColumn, number_cells, read_cells
 from copa.theory.sets.ambiguity import AmbiguitySet
 
 if TYPE_CHECKING:
@@ -58,8 +58,15 @@ class TreeSearcher:
     ensembles: TreeEnsembles
 
     @cached_property
-    def _tested(self) -> dict[str, Array]:
-        return tested_cuts(self.ensembles)
+    def _of_precision(self) -> "dict[tuple[Any, ...], dict[str, CellsOfColumn]]":
+        return {}
+
+    def _number_cells(self, applicants: "Applicants") -> "dict[str, CellsOfColumn]":
+        """Cells of the columns of numbers, which depend on no applicant but on the types of their columns."""
+        precisions = tuple(precision_of(applicants.table[feature.name]) for feature in self.space.numeric)
+        if precisions not in self._of_precision:
+            self._of_precision[precisions] = number_cells(self.space, self.ensembles, precisions)
+        return self._of_precision[precisions]
 
     def find(
         self,
@@ -88,8 +95,7 @@ class TreeSearcher:
         progress : callable, optional
         """
         space, n = self.space, len(applicants)
-        precisions = [precision_of(applicants.table[f.name]) if f.is_numeric else None for f in space.columns]
-        cells = read_cells(space, self.ensembles, self._tested, applicants, precisions)
+        cells = read_cells(space, self.ensembles, self._number_cells(applicants), applicants)
         codes = self.ensembles.codes(applicants.table)
         found = FoundTreeRows.empty(n, N_ROWS, len(space.columns))
         training = np.ascontiguousarray(training)
