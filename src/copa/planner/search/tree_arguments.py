@@ -32,6 +32,7 @@ class TreeSettings(NamedTuple):
     width: int  # rows that are followed, of each number of changes
     depth: int  # changes, one after another
     n_reduced: int  # rows that are made cheaper, each with other columns changed
+    n_exchanged: int  # of these, rows in which changes are exchanged as well
     n_starts: int  # training rows that are followed
     spare: float  # rows dearer than so many times the cheapest one are not looked for
 

@@ -66,6 +66,7 @@ on_trees::TreeProblem read_tree_problem(nb::handle r) {
 }
 on_trees::TreeSettings read_tree_settings(nb::handle r) {
     return {number<std::int64_t>(r, "width"), number<std::int64_t>(r, "depth"), number<std::int64_t>(r, "n_reduced"),
+            number<std::int64_t>(r, "n_exchanged"),
             number<std::int64_t>(r, "n_starts"), number<double>(r, "spare")};
 }
 on_trees::FoundTreeRows read_tree_rows(nb::handle r) {

@@ -7,7 +7,7 @@ namespace copa::search::on_trees {
 
 // How much is tried, see search/tree_arguments.py.
 struct TreeSettings {
-    std::int64_t width, depth, n_reduced, n_starts;
+    std::int64_t width, depth, n_reduced, n_exchanged, n_starts;
     double spare;
 };
 struct FoundTreeRows {
@@ -73,30 +73,56 @@ inline std::vector<PooledRow> cheapest_by_columns(const TreePool& pool, Index ru
     return chosen;
 }
 
-// A problem of the columns that a row changes, with the cells that the whole problem left out: those between the row's
-// numbers and the next candidates towards the applicant's.
-inline Specialised refined_problem(const Standing& at, const Specialised& problem, Floats row) {
+// The problem again, with other cells of numbers: those that lie between the values of some rows and the next candidates
+// on the applicant's side. Columns that none of the rows changes are closed; nothing is open where no cell was left out.
+inline Specialised refined_problem(const Standing& at, const Specialised& coarse, const std::vector<PooledRow>& rows) {
     Specialised fine;
-    for (const OpenColumn& open : problem.open) {
+    bool is_finer = false;
+    for (const OpenColumn& open : coarse.open) {
         const Index f = open.column;
-        if (row[f] == at.own[f]) continue;
-        OpenColumn part{f, {}, {}, {}, {}, 0, open.penalty};
-        if (at.is_number(f)) {
-            const Index cell = cell_of(at.problem, f, row[f]);
+        if (!at.is_number(f)) {
+            fine.open.push_back(open);
+            continue;
+        }
+        std::set<Index> cells;
+        for (const PooledRow& row : rows) {
+            if (!row.changed[f]) continue;
+            const Index cell = cell_of(at.problem, f, row.values[f]);
             Index from = at.problem.first_cell[f], to = at.problem.first_cell[f + 1];
             for (Index other : open.cells) {
                 if (other < cell) from = std::max(from, other + 1);
                 if (other > cell) to = std::min(to, other);
             }
-            row[f] > at.own[f] ? to = cell + 1 : from = cell;
-            number_candidates(at, part, from, to);
-        } else {
-            part = open;
+            row.values[f] > at.own[f] ? to = cell + 1 : from = cell;
+            is_finer = is_finer || to - from > 1;
+            const Index n = to - from, most = (MOST_CANDIDATES - 1) / static_cast<Index>(rows.size());
+            for (Index k = 0; k < std::min(n, most); ++k) cells.insert(n <= most ? from + k : from + k * (n - 1) / (most - 1));
         }
+        OpenColumn part{f, {}, {}, {}, {}, 0, open.penalty};
+        number_candidates(at, part, {cells.begin(), cells.end()});
         if (part.values.size() > 1) fine.open.push_back(std::move(part));
     }
+    if (!is_finer) return {};
     specialise(at.problem, at.trees, {at.codes.begin(), at.codes.end()}, fine);
     return fine;
+}
+
+// Make the cheapest rows of a rung cheaper, in one problem and then between its candidates.
+inline void reduce_rows(const Standing& at, const Links& links, const Ladder& ladder, const TreeSettings& settings,
+                        Index rung, const Specialised& whole, TreePool& pool) {
+    Specialised finer;
+    const Specialised* problem = &whole;
+    for (int turn = 0; !problem->open.empty(); ++turn) {
+        TreeSearch search(at, links, ladder, *problem, pool);
+        Index exchanged = turn == 0 ? settings.n_exchanged : 0;
+        for (const PooledRow& row : cheapest_by_columns(pool, rung, settings.n_reduced)) {
+            const Floats values{const_cast<double*>(row.values.data()), static_cast<Index>(row.values.size())};
+            search.reduce(search.state_of(nearest_place(at, *problem, values), rung), rung, exchanged-- > 0);
+        }
+        if (turn == REFINED) break;
+        finer = refined_problem(at, *problem, cheapest_by_columns(pool, rung, settings.n_reduced));
+        problem = &finer;
+    }
 }
 
 // Fill the pool for one applicant.
@@ -121,18 +147,7 @@ inline void search_rows(const Standing& at, const Links& links, const Ladder& la
     const Index rung = pool.highest();
     if (rung < 0) return;
     if (rung < top) search.widen(search.state_of(own, rung), rung, settings.width, settings.depth, settings.spare);
-    for (const PooledRow& row : cheapest_by_columns(pool, rung, settings.n_reduced)) {
-        const Floats values{const_cast<double*>(row.values.data()), static_cast<Index>(row.values.size())};
-        search.reduce(search.state_of(nearest_place(at, whole, values), rung), rung, true);
-    }
-    for (int turn = 0; turn < REFINED; ++turn) {
-        for (const PooledRow& row : cheapest_by_columns(pool, rung, settings.n_reduced)) {
-            const Floats values{const_cast<double*>(row.values.data()), static_cast<Index>(row.values.size())};
-            const Specialised fine = refined_problem(at, whole, values);
-            TreeSearch near(at, links, ladder, fine, pool);
-            near.reduce(near.state_of(nearest_place(at, fine, values), rung), rung, false);
-        }
-    }
+    reduce_rows(at, links, ladder, settings, rung, whole, pool);
 }
 
 // Search rows for every applicant, and write the best to `found`.

@@ -100,30 +100,43 @@ inline void add_candidate(const Standing& at, OpenColumn& open, double value, st
     open.prices.push_back(at.price(open.column, value));
 }
 
-// Candidates of a column of numbers: the cheapest allowed values of up to 63 of the cells from `from` up to `to`, evenly.
-inline void number_candidates(const Standing& at, OpenColumn& open, Index from, Index to) {
+// Up to 63 of some cells, ascending, evenly.
+inline std::vector<Index> thinned(std::vector<Index> cells) {
+    const Index n = static_cast<Index>(cells.size()), most = MOST_CANDIDATES - 1;
+    if (n <= most) return cells;
+    for (Index k = 0; k < most; ++k) cells[k] = cells[k * (n - 1) / (most - 1)];
+    cells.resize(most);
+    return cells;
+}
+
+// The cells of a column of numbers that the applicant may go to.
+inline std::vector<Index> open_cells(const Standing& at, Index column) {
+    std::vector<Index> cells;
+    for (Index cell = at.problem.first_cell[column]; cell < at.problem.first_cell[column + 1]; ++cell) {
+        if (at.problem.greatest[cell] >= at.lower[column] && at.problem.least[cell] <= at.upper[column]) cells.push_back(cell);
+    }
+    return cells;
+}
+
+// Candidates of a column of numbers: the own value, and the cheapest allowed one of each of some cells, ascending.
+inline void number_candidates(const Standing& at, OpenColumn& open, const std::vector<Index>& cells) {
     const TreeProblem& p = at.problem;
     const Index f = open.column;
-    const double own = at.own[f], lower = at.lower[f], upper = at.upper[f];
-    while (from < to && p.greatest[from] < lower) ++from;
-    while (from < to && p.least[to - 1] > upper) --to;
-    const Index n = to - from, most = MOST_CANDIDATES - 1;
+    const double own = at.own[f];
     const Index own_cell = cell_of(p, f, own);
     bool placed = false;
-    for (Index k = 0; k < std::min(n, most); ++k) {
-        const Index cell = n <= most ? from + k : from + k * (n - 1) / (most - 1);
-        if (!placed && own_cell <= cell) {
-            open.own = static_cast<Index>(open.values.size()), placed = true;
-            add_candidate(at, open, own, at.codes[p.coded[f]], own_cell);
-        }
-        const double low = std::max(p.least[cell], lower), high = std::min(p.greatest[cell], upper);
+    const auto place_own = [&] {
+        if (placed) return;
+        open.own = static_cast<Index>(open.values.size()), placed = true;
+        add_candidate(at, open, own, at.codes[p.coded[f]], own_cell);
+    };
+    for (Index cell : cells) {
+        if (own_cell <= cell) place_own();
+        const double low = std::max(p.least[cell], at.lower[f]), high = std::min(p.greatest[cell], at.upper[f]);
         const double value = std::min(std::max(at.reference[f], low), high);
         if (low <= high && value != own) add_candidate(at, open, value, p.cell_codes[cell], cell);
     }
-    if (!placed) {
-        open.own = static_cast<Index>(open.values.size());
-        add_candidate(at, open, own, at.codes[p.coded[f]], own_cell);
-    }
+    place_own();
 }
 
 // Candidates of a column of levels; where there are more than 64, the cheapest.
@@ -252,7 +265,7 @@ inline Specialised whole_problem(const Standing& at) {
         OpenColumn open{f, {}, {}, {}, {}, 0, at.prices.penalties[f]};
         if (at.is_number(f)) {
             if (at.upper[f] > at.lower[f] || at.own[f] < at.lower[f] || at.own[f] > at.upper[f]) {
-                number_candidates(at, open, at.problem.first_cell[f], at.problem.first_cell[f + 1]);
+                number_candidates(at, open, thinned(open_cells(at, f)));
             }
         } else {
             level_candidates(at, open);
