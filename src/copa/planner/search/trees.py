@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 N_ROWS = 192  # kept of each applicant's rows
 LOWER_LEVELS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95)  # that are looked for where the one asked for is out of reach
 FAR_SPREAD = 0.1  # standard deviation of a score far from the boundary, relative to its mean
-GUIDED = TreeSettings(width=6, depth=5, n_reduced=4, n_exchanged=1, n_starts=2, spare=1.5)
+GUIDED = TreeSettings(width=4, depth=6, n_reduced=3, n_exchanged=1, n_starts=3, spare=1.5)
 ALONE = TreeSettings(width=48, depth=6, n_reduced=12, n_exchanged=6, n_starts=6, spare=1.5)  # where today's model alone counts
 
 

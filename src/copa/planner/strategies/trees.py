@@ -81,6 +81,20 @@ class Trees(Refitted):
         return len(self.ensembles) - 1 - self.n_searching
 
     @cached_property
+    def _today(self) -> TreeEnsembles:
+        return self.ensembles.take(np.arange(1))
+
+    @cached_property
+    def _unknown(self) -> Indices:
+        """First code of each column that is no value or number which the trees know, (C,)."""
+        return self.ensembles.arrays.n_codes - np.array([2 if cuts is None else 1 for cuts in self.ensembles.cuts])
+
+    @cached_property
+    def _untested(self) -> tuple[str, ...]:
+        """Columns of the model that no tree tests."""
+        return tuple(name for name in self.model.columns if name not in self.ensembles.columns)
+
+    @cached_property
     def _held_out(self) -> TreeEnsembles:
         return self.ensembles.take(np.arange(1 + self.n_searching, len(self.ensembles)))
 
@@ -91,6 +105,18 @@ class Trees(Refitted):
     @cached_property
     def _training(self) -> Array:
         return training_rows(self.space)
+
+    def encode(self, table: "pd.DataFrame | ReadTable") -> Array:
+        """Return today's scores, (N, 1); the model itself is asked about rows that it may be unable to read."""
+        rows = ReadTable.of(table)
+        codes = self._today.codes(rows)
+        known = (codes < self._unknown).all(axis=1)
+        for name in self._untested:
+            known &= ~rows[name].missing & ~rows[name].wrong
+        scores = self._today.scores(codes, n_jobs=1)[0]
+        if not known.all():
+            scores[~known] = self.model.scores(rows.take(np.flatnonzero(~known)))
+        return scores[:, None]
 
     def held_out_scores(self, rows: "pd.DataFrame | ReadTable", n_jobs: int | None) -> Array:
         """Scores of raw rows by the refits that certify, (K, M)."""
