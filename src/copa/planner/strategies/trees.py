@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from copa._core.arrays import Array
+from copa._core.arrays import Array, Indices
 from copa._core.formats import Archive
 from copa.data.schema.columns import ReadTable
 from copa.models.black_box import BlackBox
