@@ -15,7 +15,8 @@ from copa.models.black_box import BlackBox
 from copa.models.encoders import encoder_categories
 from copa.models.linear import LinearModel, is_linear, why_black_box
 from copa.models.refits.history import Drift, Past, measure_drift, version_scores
-from copa.models.trees import NotTreesError, OtherKindError
+from copa.models.trees import NotTreesError
+from copa.models.trees.kinds import is_tree_ensemble
 from copa.planner.labels import warn_if_weak
 from copa.planner.search.accepted import accepted_row
 from copa.planner.search.plausibility import Plausibility
@@ -62,13 +63,12 @@ def _fitted(
     kind: type[Strategy], model: Any, schema: FeatureSchema, table: "pd.DataFrame", y: Any, settings: FitSettings
 ) -> Strategy:
     """Fit a strategy; models whose trees can be read need no surrogate at the boundary."""
-    if kind is Boundary:
+    if kind is Boundary and is_tree_ensemble(model.estimator):
         try:
             return Trees.fit(model, schema, table, y, settings)
         except NotTreesError as error:
-            if not isinstance(error, OtherKindError):
-                reason = f"the trees of this model are not read ({error}); it is planned for as any black box is"
-                warnings.warn(reason, BlackBoxWarning, stacklevel=4)
+            reason = f"the trees of this model are not read ({error}); it is planned for as any black box is"
+            warnings.warn(reason, BlackBoxWarning, stacklevel=4)
     return kind.fit(model, schema, table, y, settings)
 
 

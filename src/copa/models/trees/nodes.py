@@ -14,10 +14,6 @@ class NotTreesError(Exception):
     """A model that is no tree ensemble, or none that can be read; the message says why."""
 
 
-class OtherKindError(NotTreesError):
-    """A model of another kind, which nobody expects to have trees."""
-
-
 class CategorySet(NamedTuple):
     """Categories of a split."""
 

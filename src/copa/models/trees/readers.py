@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logit
 
-from copa.models.trees.nodes import CategorySet, Ensemble, Nodes, NotTreesError, OtherKindError, joined
+from copa.models.trees.nodes import CategorySet, Ensemble, Nodes, NotTreesError, joined
 
 LEAF, NUMERICAL, CATEGORICAL = 0, 1, 2  # node types of Treelite
 LESS, LESS_OR_EQUAL = 2, 3  # its comparisons that are met
@@ -67,7 +67,7 @@ def read_classifier(classifier: Any, position: int, X: Any, *, sparse: bool) -> 
         return _lightgbm(classifier, X)
     if package == "xgboost" and hasattr(classifier, "get_booster"):
         return _xgboost(classifier, X, sparse=sparse)
-    raise OtherKindError(f"{kind.__name__} is no tree ensemble that is known")
+    raise NotTreesError(f"{kind.__name__} is no tree ensemble that is known")
 
 
 def _averaged(trees: list[Any], position: int) -> Ensemble:

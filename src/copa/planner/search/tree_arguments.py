@@ -6,8 +6,13 @@ levels has a cell for each of them.
 
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from copa.models.trees.arrays import Int32s
 from copa.planner.search.arguments import Cube, Floats, Ints, Matrix
+
+Nodes = npt.NDArray[np.int32]
 
 
 class TreeProblem(NamedTuple):
@@ -23,6 +28,7 @@ class TreeProblem(NamedTuple):
     factors: Floats  # (Q,) of the rungs above acceptance today: what the mean must be of the spread, ascending
     cap: int  # most columns that may change
     n_models: int  # ensembles that count: today's, which decides what is accepted, and those that guide
+    nodes: Nodes  # (M, 4) four times the column plus the kind of the test, cut and children of each node, side by side
     stop: Ints  # (1,) not zero once the time is up
 
 
@@ -48,8 +54,6 @@ class FoundTreeRows(NamedTuple):
     @classmethod
     def empty(cls, n_applicants: int, n_rows: int, n_columns: int) -> "FoundTreeRows":
         """Room for so many rows of each applicant."""
-        import numpy as np
-
         return cls(
             np.zeros(n_applicants, dtype=np.int64),
             np.zeros((n_applicants, n_rows, n_columns)),

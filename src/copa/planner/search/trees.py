@@ -15,7 +15,7 @@ from copa.planner.search.arguments import take_rows
 from copa.planner.search.problem import ActionSpace
 from copa.planner.search.ranges import precision_of
 from copa.planner.search.run import read_coefficients
-from copa.planner.search.tree_arguments import FoundTreeRows, TreeProblem, TreeSettings
+from copa.planner.search.tree_arguments import FoundTreeRows, Nodes, TreeProblem, TreeSettings
 from copa.planner.search.tree_cells import CellsOfColumn, number_cells, read_cells
 from copa.theory.sets.ambiguity import AmbiguitySet
 
@@ -60,6 +60,13 @@ class TreeSearcher:
     @cached_property
     def _of_precision(self) -> "dict[tuple[Any, ...], dict[str, CellsOfColumn]]":
         return {}
+
+    @cached_property
+    def _nodes(self) -> Nodes:
+        """Nodes with what the search reads of them side by side: it meets them in no order."""
+        trees = self.ensembles.arrays
+        test = trees.column * 4 + trees.kind
+        return np.ascontiguousarray(np.stack([test, trees.cut, trees.left, trees.right], axis=1), dtype=np.int32)
 
     def _number_cells(self, applicants: "Applicants") -> "dict[str, CellsOfColumn]":
         """Cells of the columns of numbers, which depend on no applicant but on the types of their columns."""
@@ -112,6 +119,7 @@ class TreeSearcher:
                 np.asarray(factors, dtype=np.float64),
                 space.cap,
                 len(self.ensembles),
+                self._nodes,
                 stop,
             )
             regions, rows = take_rows(applicants.regions, some), take_rows(found, some)

@@ -62,6 +62,7 @@ on_trees::TreeProblem read_tree_problem(nb::handle r) {
             input<double, 1>(r, "greatest"),         input<std::int32_t, 1>(r, "cell_codes"),
             input<double, 2>(r, "rules"),            input<double, 1>(r, "factors"),
             number<std::int64_t>(r, "cap"),          number<std::int64_t>(r, "n_models"),
+            input<std::int32_t, 2>(r, "nodes"),
             {input<std::int64_t, 1>(r, "stop").data}};
 }
 on_trees::TreeSettings read_tree_settings(nb::handle r) {

@@ -52,7 +52,7 @@ inline bool to_left(const SmallNode& node, const std::uint8_t* row) { return (no
 // Add the leaves that some candidates of a column reach from a node on, the other columns as in the row.
 inline void walk_free(const SmallNode* nodes, std::int32_t at, std::int32_t column, Word free, const std::uint8_t* row,
                       double* differences) {
-    while (nodes[at].column >= 0) {
+    while (!nodes[at].is_leaf()) {
         const SmallNode& node = nodes[at];
         if (node.column != column) {
             at = to_left(node, row) ? at + 1 : node.right;
@@ -142,7 +142,7 @@ private:
         double sum = links_.base[k];
         for (Index t = problem_.ensembles[k]; t < problem_.ensembles[k + 1]; ++t) {
             std::int32_t at = problem_.roots[t];
-            while (nodes[at].column >= 0) at = to_left(nodes[at], row) ? at + 1 : nodes[at].right;
+            while (!nodes[at].is_leaf()) at = to_left(nodes[at], row) ? at + 1 : nodes[at].right;
             sum += nodes[at].value;
         }
         return sum;
@@ -152,7 +152,7 @@ private:
     double walk(std::int32_t at, const std::uint8_t* row) {
         const SmallNode* nodes = problem_.nodes.data();
         touched_.clear();
-        while (nodes[at].column >= 0) {
+        while (!nodes[at].is_leaf()) {
             const SmallNode& node = nodes[at];
             const std::int32_t i = node.column;
             if (stays_[i] == 0) stays_[i] = all_[i], touched_.push_back(i);

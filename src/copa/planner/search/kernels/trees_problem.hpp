@@ -17,6 +17,8 @@ using copa::trees::TreeArrays;
 using Int32s = Vector<std::int32_t>;
 using Word = std::uint64_t;
 
+enum NodeField { TEST, CUT, LEFT, RIGHT };   // of `TreeProblem::nodes`
+inline constexpr std::int32_t KINDS = 4;      // a test is its column times this, plus its kind
 inline constexpr Index MOST_CANDIDATES = 64;  // of a column: the bits of a word
 
 // What all applicants share, see search/tree_arguments.py; so are the two below.
@@ -29,6 +31,7 @@ struct TreeProblem {
     Floats2 rules;              // (R, A)
     Floats factors;             // (Q,) of the rungs above today's acceptance
     std::int64_t cap, n_models;
+    Matrix<std::int32_t> nodes;  // (M, 4) column and kind of the test, cut and children of each node
     Stop stop;
 };
 
@@ -46,8 +49,22 @@ struct OpenColumn {
 struct SmallNode {
     std::int32_t column;  // open column that is tested; -1 in a leaf
     std::int32_t right;   // the left child is the next node
-    Word left;            // candidates that go left
-    double value;
+    union {
+        Word left;     // candidates that go left
+        double value;  // of a leaf
+    };
+
+    static SmallNode test(std::int32_t column, Word left) {
+        SmallNode node{column, 0, {}};
+        node.left = left;
+        return node;
+    }
+    static SmallNode leaf(double value) {
+        SmallNode node{-1, 0, {}};
+        node.value = value;
+        return node;
+    }
+    bool is_leaf() const { return column < 0; }
 };
 
 // One applicant's problem.
@@ -161,7 +178,7 @@ inline void level_candidates(const Standing& at, OpenColumn& open) {
 class Pruning {
 public:
     Pruning(const TreeProblem& problem, const TreeArrays& trees, std::vector<std::int32_t> codes, Specialised& out)
-        : trees_(trees), codes_(std::move(codes)), out_(out), open_of_(trees.n_codes.size, -1), sets_(out.open.size()),
+        : trees_(trees), nodes_(problem.nodes), codes_(std::move(codes)), out_(out), open_of_(trees.n_codes.size, -1), sets_(out.open.size()),
           missing_(out.open.size(), 0), up_to_(out.open.size()) {
         for (std::size_t i = 0; i < out.open.size(); ++i) {
             const OpenColumn& open = out.open[i];
@@ -191,37 +208,38 @@ public:
 
 private:
     void grow(Index node) {
-        while (trees_.kind[node] != copa::trees::LEAF) {
-            const std::int32_t column = trees_.column[node], i = open_of_[column];
+        while (nodes_(node, TEST) != copa::trees::LEAF) {
+            const std::int32_t column = nodes_(node, TEST) / KINDS, i = open_of_[column];
             if (i < 0) {
-                node = trees_.goes_left(node, codes_[column]) ? trees_.left[node] : trees_.right[node];
+                node = goes_left(node, codes_[column]) ? nodes_(node, LEFT) : nodes_(node, RIGHT);
                 continue;
             }
             const Word here = sets_[i], left = left_of(node, i), inside = here & left, outside = here & ~left;
             if (outside == 0) {
-                node = trees_.left[node];
+                node = nodes_(node, LEFT);
             } else if (inside == 0) {
-                node = trees_.right[node];
+                node = nodes_(node, RIGHT);
             } else {
                 branch(node, i, inside, outside, left);
                 sets_[i] = here;
                 return;
             }
         }
-        out_.nodes.push_back({-1, 0, 0, trees_.value[node]});
+        out_.nodes.push_back(SmallNode::leaf(trees_.value[node]));
     }
 
     void branch(Index node, std::int32_t i, Word inside, Word outside, Word left) {
         const std::size_t at = out_.nodes.size();
-        out_.nodes.push_back({i, 0, left, 0.0});
+        out_.nodes.push_back(SmallNode::test(i, left));
         sets_[i] = inside;
-        grow(trees_.left[node]);
+        grow(nodes_(node, LEFT));
         const std::size_t right = out_.nodes.size();
         sets_[i] = outside;
-        grow(trees_.right[node]);
+        grow(nodes_(node, RIGHT));
         std::vector<SmallNode>& nodes = out_.nodes;
-        if (nodes.size() == at + 3 && nodes[at + 1].value == nodes[at + 2].value) {  // two leaves that say the same
-            nodes[at] = {-1, 0, 0, nodes[at + 1].value};
+        const bool two_leaves = nodes.size() == at + 3;
+        if (two_leaves && nodes[at + 1].value == nodes[at + 2].value) {  // they say the same
+            nodes[at] = SmallNode::leaf(nodes[at + 1].value);
             nodes.resize(at + 1);
         } else {
             nodes[at].right = static_cast<std::int32_t>(right);
@@ -229,18 +247,27 @@ private:
     }
 
     Word left_of(Index node, std::int32_t i) const {
-        if (trees_.kind[node] != copa::trees::SET) {
-            return up_to_[i][trees_.cut[node]] | (trees_.kind[node] == copa::trees::MISSING_LEFT ? missing_[i] : 0);
+        const std::int32_t kind = nodes_(node, TEST) % KINDS;
+        if (kind != copa::trees::SET) {
+            return up_to_[i][nodes_(node, CUT)] | (kind == copa::trees::MISSING_LEFT ? missing_[i] : 0);
         }
         Word left = 0;
         const OpenColumn& open = out_.open[i];
         for (std::size_t j = 0; j < open.codes.size(); ++j) {
-            left |= Word{trees_.goes_left(node, open.codes[j])} << j;
+            left |= Word{goes_left(node, open.codes[j])} << j;
         }
         return left;
     }
 
+    // As `TreeArrays::goes_left`.
+    bool goes_left(Index node, std::int32_t code) const {
+        const std::int32_t test = nodes_(node, TEST), cut = nodes_(node, CUT);
+        if (test % KINDS == copa::trees::SET) return trees_.sets[cut + code / 64] >> (code % 64) & 1;
+        return code <= cut || (test % KINDS == copa::trees::MISSING_LEFT && code == trees_.n_codes[test / KINDS] - 1);
+    }
+
     const TreeArrays& trees_;
+    Matrix<std::int32_t> nodes_;
     std::vector<std::int32_t> codes_;
     Specialised& out_;
     std::vector<std::int32_t> open_of_;  // (C,)
