@@ -9,10 +9,9 @@ namespace trees {
 namespace {
 
 // The named tuples of models/trees/arrays.py, field by field.
-TreeArrays read_trees(nb::handle r) {
-    return {input<std::int64_t, 1>(r, "ensembles"), input<std::int64_t, 1>(r, "roots"), input<std::uint8_t, 1>(r, "kind"),
-            input<std::int32_t, 1>(r, "column"),    input<std::int32_t, 1>(r, "cut"),   input<std::int32_t, 1>(r, "left"),
-            input<std::int32_t, 1>(r, "right"),     input<double, 1>(r, "value"),       input<std::uint64_t, 1>(r, "sets"),
+WordArrays read_trees(nb::handle r) {
+    return {input<std::int64_t, 1>(r, "ensembles"), input<std::int64_t, 1>(r, "roots"), input<std::uint64_t, 1>(r, "nodes"),
+            input<bool, 1>(r, "has_sets"),          input<double, 1>(r, "value"),       input<std::uint64_t, 1>(r, "sets"),
             input<std::int64_t, 1>(r, "n_codes")};
 }
 Links read_links(nb::handle r) {
