@@ -15,6 +15,7 @@ Ints = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
 Bytes = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint64]
+Masks = npt.NDArray[np.uint32]
 Flags = npt.NDArray[np.bool_]
 
 LEAF, MISSING_RIGHT, MISSING_LEFT, SET = 0, 1, 2, 3  # kinds of nodes; of the second and third where missing cells go
@@ -46,6 +47,22 @@ class WordArrays(NamedTuple):
     value: Floats  # (M,)
     sets: Words  # (W,)
     n_codes: Ints  # (C,)
+
+
+class SmallTrees(NamedTuple):
+    """The tests of trees of at most 32 leaves, a bit for each leaf; of other trees there is only the room."""
+
+    is_small: Flags  # (T,)
+    tests: Words  # ((M - T) / 2,) inner nodes
+    kept: Masks  # ((M - T) / 2,) leaves that are still possible behind a test that sends a row to the right
+    leaves: Floats  # ((M + T) / 2,) from left to right
+
+    @classmethod
+    def room(cls, n_trees: int, n_nodes: int) -> "SmallTrees":
+        """Room for trees."""
+        n_tests = (n_nodes - n_trees) // 2
+        tests, kept = np.zeros(n_tests, dtype=np.uint64), np.zeros(n_tests, dtype=np.uint32)
+        return cls(np.zeros(n_trees, dtype=np.bool_), tests, kept, np.zeros(n_tests + n_trees))
 
 
 class Links(NamedTuple):
@@ -130,6 +147,8 @@ def require_sound_trees(arrays: TreeArrays) -> None:
         raise ValueError("a node tests a code that there is not")
     if not (leaf | (arrays.right == arrays.left + 1)).all():
         raise ValueError("the children of a node are not side by side")
+    if not np.array_equal(np.bincount(np.repeat(np.arange(n_trees), np.diff(arrays.roots)), ~leaf, n_trees) * 2 + 1, np.diff(arrays.roots)):
+        raise ValueError("a node belongs to no path")
     if n_columns > MOST_COLUMNS or (n_trees and np.diff(arrays.roots).max() > MOST_NODES):
         raise ValueError("its trees are larger than those that are scored here")
     if not np.isfinite(arrays.value).all():

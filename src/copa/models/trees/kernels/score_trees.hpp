@@ -1,145 +1,112 @@
-// Scores of coded rows by tree ensembles.
+// Scores of coded rows by tree ensembles: small trees by their leaves' bits, others by paths.
 //
-// A step from a node to its child waits for two loads, one after the other. So several paths are walked at a time: those
-// of several rows through one tree, or those of one row through several trees. A leaf is its own child, so that a path
-// that has arrived may go on until all have.
+// Every row's leaves are added in the order of the trees, whichever way they are found, so that sums are the same bits.
 #pragma once
 
-#include "models/trees/kernels/trees.hpp"
+#include "models/trees/kernels/small_trees.hpp"
+#include "models/trees/kernels/walk.hpp"
 
 namespace copa::trees {
 
-inline constexpr int PATHS = 8;        // that are walked at a time
-inline constexpr Index ROWS = 256;     // that go through one tree before the next one is fetched
+inline constexpr Index ROWS = 256;  // that go through one tree before the next one is fetched
 
-// A node in a word: 11 bits of the column, one whether the cut is the position of a set, 20 bits of the left child
-// within its tree, which the right one follows, and 32 bits of the cut.
-struct Word {
-    std::uint64_t bits;
-    Index column() const { return bits & 0x7ff; }
-    bool is_set() const { return bits >> 11 & 1; }
-    std::uint32_t left() const { return bits >> 12 & 0xfffff; }
-    std::int32_t cut() const { return static_cast<std::int32_t>(bits >> 32); }
-};
+// Some rows, coded once with missing cells above all cuts and once with them below.
+struct Block {
+    Matrix<std::int32_t> rows;     // (n, 2C)
+    Matrix<std::int32_t> columns;  // (2C, n and what is missing to a multiple of LANES)
+    Floats sums;                   // (n,)
 
-struct WordArrays {
-    Ints ensembles, roots;
-    Vector<std::uint64_t> nodes;
-    Vector<bool> has_sets;
-    Floats value;
-    Vector<std::uint64_t> sets;
-    Ints n_codes;
-};
-
-// Codes of a row, once with missing cells above all cuts and once with them below.
-inline void code_twice(Vector<std::int32_t> codes, Ints n_codes, Vector<std::int32_t> out) {
-    for (Index column = 0; column < codes.size; ++column) {
-        const std::int32_t code = codes[column];
-        out[column] = code;
-        out[codes.size + column] = code == n_codes[column] - 1 ? -1 : code;
-    }
-}
-
-template <bool has_sets>
-inline std::uint32_t child(Word node, const std::int32_t* codes, const std::uint64_t* sets) {
-    const std::int32_t code = codes[node.column()], cut = node.cut();
-    bool right = code > cut;
-    if (has_sets) {
-        const std::uint64_t word = sets[node.is_set() ? cut + (code >> 6) : 0];
-        right = node.is_set() ? !(word >> (code & 63) & 1) : right;
-    }
-    return node.left() + right;
-}
-
-// Walk from the roots to leaves: each path in its own tree, by its own row.
-template <bool has_sets>
-inline void walk(const std::uint64_t* const (&trees)[PATHS], const std::int32_t* const (&rows)[PATHS],
-                 const std::uint64_t* sets, std::uint32_t (&at)[PATHS]) {
-    for (int path = 0; path < PATHS; ++path) at[path] = 0;
-    std::uint32_t moved = 1;
-    while (moved != 0) {
-        moved = 0;
-        for (int path = 0; path < PATHS; ++path) {
-            const std::uint32_t next = child<has_sets>({trees[path][at[path]]}, rows[path], sets);
-            at[path] = child<has_sets>({trees[path][next]}, rows[path], sets);
-            moved |= at[path] ^ next;
+    void read(Codes codes, Ints n_codes, Index first) const {
+        for (Index row = 0; row < rows.rows; ++row) {
+            for (Index column = 0; column < codes.cols; ++column) {
+                const std::int32_t code = codes(first + row, column);
+                const std::int32_t below = code == n_codes[column] - 1 ? -1 : code;
+                rows(row, column) = columns(column, row) = code;
+                rows(row, codes.cols + column) = columns(codes.cols + column, row) = below;
+            }
         }
     }
-}
-
-struct Sums {
-    const WordArrays& trees;
-    Matrix<std::int32_t> rows;  // coded twice
-    Floats sums;
-    bool is_single;
-
-    void add(Index row, double leaf) const {
+    void add(Index row, double leaf, bool is_single) const {
         const double sum = sums[row] + leaf;
         sums[row] = is_single ? static_cast<double>(static_cast<float>(sum)) : sum;
     }
-
-    // Add the leaves that rows reach in a tree, for the rows from `first` on.
-    template <bool has_sets>
-    void add_rows(Index tree, Index first) const {
-        const std::uint64_t* starts[PATHS];
-        const std::int32_t* codes[PATHS];
-        std::uint32_t at[PATHS];
-        for (int path = 0; path < PATHS; ++path) {
-            starts[path] = trees.nodes.data + trees.roots[tree];
-            codes[path] = rows[first + path].data;
-        }
-        walk<has_sets>(starts, codes, trees.sets.data, at);
-        for (int path = 0; path < PATHS; ++path) add(first + path, trees.value[trees.roots[tree] + at[path]]);
-    }
-
-    // Add the leaves that a row reaches in the trees from `first` up to `last`, as many as there are paths at most.
-    template <bool has_sets>
-    void add_trees(Index row, Index first, Index last) const {
-        const std::uint64_t* starts[PATHS];
-        const std::int32_t* codes[PATHS];
-        std::uint32_t at[PATHS];
-        for (int path = 0; path < PATHS; ++path) {
-            starts[path] = trees.nodes.data + trees.roots[std::min<Index>(first + path, last - 1)];
-            codes[path] = rows[row].data;
-        }
-        walk<has_sets>(starts, codes, trees.sets.data, at);
-        for (Index tree = first; tree < last; ++tree) add(row, trees.value[trees.roots[tree] + at[tree - first]]);
-    }
 };
 
-// Sums of an ensemble's leaves: groups of rows go through one tree at a time, and a row that is left over through
-// several.
-inline void add_ensemble(const Sums& out, Index k) {
-    const WordArrays& trees = out.trees;
-    const Index begin = trees.ensembles[k], end = trees.ensembles[k + 1], n = out.rows.rows, grouped = n / PATHS * PATHS;
-    for (Index tree = begin; tree < end && grouped > 0; ++tree) {
-        for (Index row = 0; row < grouped; row += PATHS) {
-            trees.has_sets[tree] ? out.add_rows<true>(tree, row) : out.add_rows<false>(tree, row);
+struct Scorer {
+    const WordArrays& trees;
+    const SmallTrees& small;
+    const Block& block;
+    bool is_single;
+
+    // Add the leaves of all rows in a small tree.
+    void add_small(Index tree) const {
+        const Index test = first_test(trees, tree), n_tests = first_test(trees, tree + 1) - test, n = block.rows.rows;
+        const double* leaves = small.leaves.data + first_leaf(trees, tree);
+        std::uint32_t bits[LANES];
+        for (Index first = 0; first < n; first += LANES) {
+            keep_leaves(small.tests.data + test, small.kept.data + test, n_tests, block.columns.data + first,
+                        block.columns.stride, bits);
+            const Index last = std::min(first + LANES, n);
+            for (Index row = first; row < last; ++row) block.add(row, leaves[lowest_bit(bits[row - first])], is_single);
         }
     }
-    for (Index row = grouped; row < n; ++row) {
+
+    // Add the leaves of rows from `first` up to `last` in trees from `tree` on: of one tree, or of one row.
+    template <bool has_sets>
+    void add_paths(Index first, Index last, Index tree, Index last_tree) const {
+        const std::uint64_t* starts[PATHS];
+        const std::int32_t* codes[PATHS];
+        std::uint32_t at[PATHS];
+        for (Index path = 0; path < PATHS; ++path) {
+            starts[path] = trees.nodes.data + trees.roots[std::min(tree + path, last_tree - 1)];
+            codes[path] = block.rows[std::min(first + path, last - 1)].data;
+        }
+        walk<has_sets>(starts, codes, trees.sets.data, at);
+        const Index n = std::max(last - first, last_tree - tree);
+        for (Index path = 0; path < n; ++path) {
+            const Index own = std::min(tree + path, last_tree - 1), row = std::min(first + path, last - 1);
+            block.add(row, trees.value[trees.roots[own] + at[path]], is_single);
+        }
+    }
+
+    void add_tree(Index tree) const {
+        for (Index row = 0; row < block.rows.rows; row += PATHS) {
+            const Index last = std::min<Index>(row + PATHS, block.rows.rows);
+            trees.has_sets[tree] ? add_paths<true>(row, last, tree, tree + 1) : add_paths<false>(row, last, tree, tree + 1);
+        }
+    }
+
+    // Add the leaves of one row in the trees of an ensemble.
+    void add_row(Index begin, Index end) const {
         for (Index tree = begin; tree < end; tree += PATHS) {
             const Index last = std::min<Index>(tree + PATHS, end);
             bool has_sets = false;
             for (Index one = tree; one < last; ++one) has_sets |= trees.has_sets[one];
-            has_sets ? out.add_trees<true>(row, tree, last) : out.add_trees<false>(row, tree, last);
+            has_sets ? add_paths<true>(0, 1, tree, last) : add_paths<false>(0, 1, tree, last);
         }
     }
-}
+
+    void add_ensemble(Index begin, Index end) const {
+        if (block.rows.rows == 1) return add_row(begin, end);
+        for (Index tree = begin; tree < end; ++tree) small.is_small[tree] ? add_small(tree) : add_tree(tree);
+    }
+};
 
 // Scores (K, N) of the rows from `first` up to `last`.
-inline void score_trees(const WordArrays& trees, const Links& links, Codes codes, Index first, Index last, Floats2 scores) {
+inline void score_trees(const WordArrays& trees, const SmallTrees& small, const Links& links, Codes codes, Index first,
+                        Index last, Floats2 scores) {
     Arena arena;
-    const Index size = std::min(ROWS, last - first);
-    const Matrix<std::int32_t> twice = arena.matrix_of<std::int32_t>(size, 2 * codes.cols);
+    const Index size = std::min(ROWS, last - first), padded = (size + LANES - 1) / LANES * LANES;
+    const auto rows = arena.matrix_of<std::int32_t>(size, 2 * codes.cols);
+    const auto columns = arena.matrix_of<std::int32_t>(2 * codes.cols, padded);
     const Floats sums = arena.vector(size);
     for (Index begin = first; begin < last; begin += size) {
         const Index n = std::min(size, last - begin);
-        for (Index row = 0; row < n; ++row) code_twice(codes[begin + row], trees.n_codes, twice[row]);
-        const Matrix<std::int32_t> rows{twice.data, n, twice.cols};
+        const Block block{{rows.data, n, rows.cols}, columns, sums.part(0, n)};
+        block.read(codes, trees.n_codes, begin);
         for (Index k = 0; k + 1 < trees.ensembles.size; ++k) {
             sums.fill(links.base[k]);
-            add_ensemble({trees, rows, sums, links.is_single[k]}, k);
+            Scorer{trees, small, block, links.is_single[k]}.add_ensemble(trees.ensembles[k], trees.ensembles[k + 1]);
             for (Index row = 0; row < n; ++row) scores(k, begin + row) = links.score(k, sums[row]);
         }
     }
