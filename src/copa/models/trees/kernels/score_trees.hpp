@@ -87,7 +87,9 @@ struct Scorer {
     }
 
     void add_ensemble(Index begin, Index end) const {
-        if (block.rows.rows == 1) return add_row(begin, end);
+        bool all_small = true;
+        for (Index tree = begin; tree < end; ++tree) all_small &= small.is_small[tree];
+        if (block.rows.rows == 1 && !all_small) return add_row(begin, end);
         for (Index tree = begin; tree < end; ++tree) small.is_small[tree] ? add_small(tree) : add_tree(tree);
     }
 };
