@@ -15,6 +15,7 @@ Ints = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
 Bytes = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint64]
+Masks = npt.NDArray[np.uint32]
 Flags = npt.NDArray[np.bool_]
 
 LEAF, MISSING_RIGHT, MISSING_LEFT, SET = 0, 1, 2, 3  # kinds of nodes; of the second and third where missing cells go
@@ -22,7 +23,7 @@ BITS = 64  # of a word
 
 
 class TreeArrays(NamedTuple):
-    """T trees of K ensembles over C coded columns, M nodes in all; children come after their parents."""
+    """T trees of K ensembles over C coded columns, M nodes in all; children are behind their parents, side by side."""
 
     ensembles: Ints  # (K + 1,) first tree of each ensemble, and T at last
     roots: Ints  # (T + 1,) first node of each tree, its root, and M at last
@@ -36,6 +37,34 @@ class TreeArrays(NamedTuple):
     n_codes: Ints  # (C,)
 
 
+class WordArrays(NamedTuple):
+    """The same trees for scoring, a node in a word: what is read together lies together."""
+
+    ensembles: Ints  # (K + 1,) as before
+    roots: Ints  # (T + 1,)
+    nodes: Words  # (M,) from the lowest bit on: 11 of the column, 1 of sets, 20 of the left child in its tree, 32 of the cut
+    has_sets: Flags  # (T,) whether a tree asks for sets
+    value: Floats  # (M,)
+    sets: Words  # (W,)
+    n_codes: Ints  # (C,)
+
+
+class SmallTrees(NamedTuple):
+    """The tests of trees of at most 32 leaves, a bit for each leaf; of other trees there is only the room."""
+
+    is_small: Flags  # (T,)
+    tests: Words  # ((M - T) / 2,) inner nodes
+    kept: Masks  # ((M - T) / 2,) leaves that are still possible behind a test that sends a row to the right
+    leaves: Floats  # ((M + T) / 2,) from left to right
+
+    @classmethod
+    def room(cls, n_trees: int, n_nodes: int) -> "SmallTrees":
+        """Room for trees."""
+        n_tests = (n_nodes - n_trees) // 2
+        tests, kept = np.zeros(n_tests, dtype=np.uint64), np.zeros(n_tests, dtype=np.uint32)
+        return cls(np.zeros(n_trees, dtype=np.bool_), tests, kept, np.zeros(n_tests + n_trees))
+
+
 class Links(NamedTuple):
     """How sums of leaves become the scores of K ensembles: log-odds beyond the threshold's, accepted from zero on."""
 
@@ -47,6 +76,25 @@ class Links(NamedTuple):
     limit: Floats  # (K,) largest log-odds either way, before the threshold's are taken off
     threshold: Floats  # (K,) log-odds of the threshold
     tie: Floats  # (K,) score where neither label is more probable: below zero where the other one comes first
+
+
+MOST_COLUMNS, MOST_NODES = 2**10, 2**20  # that words have room for: columns in all, and nodes of a tree
+ALWAYS_LEFT = np.iinfo(np.int32).max  # the cut of a leaf, which is its own left child
+
+
+def as_words(arrays: TreeArrays) -> WordArrays:
+    """The nodes as words; a node that sends missing cells to the left reads the second half of a row that is coded twice."""
+    sizes = np.diff(arrays.roots)
+    is_set = arrays.kind == SET
+    column = arrays.column + len(arrays.n_codes) * (arrays.kind == MISSING_LEFT)
+    left = arrays.left - np.repeat(arrays.roots[:-1], sizes)
+    cut = np.where(arrays.kind == LEAF, ALWAYS_LEFT, arrays.cut)
+    fields = ((column, 0), (is_set, 11), (left, 12), (cut, 32))
+    nodes = np.zeros(len(column), dtype=np.uint64)
+    for field, place in fields:
+        nodes |= field.astype(np.uint64) << np.uint64(place)
+    has_sets = np.logical_or.reduceat(is_set, arrays.roots[:-1]) if len(sizes) else np.zeros(0, dtype=np.bool_)
+    return WordArrays(arrays.ensembles, arrays.roots, nodes, has_sets, arrays.value, arrays.sets, arrays.n_codes)
 
 
 def take_ensembles(arrays: TreeArrays, chosen: Ints) -> TreeArrays:
@@ -97,6 +145,12 @@ def require_sound_trees(arrays: TreeArrays) -> None:
     end = np.where(is_set, arrays.cut + -(-codes // BITS), np.where(leaf, 0, arrays.cut + 1))
     if ((arrays.cut < 0) | (end > np.where(is_set, len(arrays.sets), codes))).any():
         raise ValueError("a node tests a code that there is not")
+    if not (leaf | (arrays.right == arrays.left + 1)).all():
+        raise ValueError("the children of a node are not side by side")
+    if not np.array_equal(np.bincount(np.repeat(np.arange(n_trees), np.diff(arrays.roots)), ~leaf, n_trees) * 2 + 1, np.diff(arrays.roots)):
+        raise ValueError("a node belongs to no path")
+    if n_columns > MOST_COLUMNS or (n_trees and np.diff(arrays.roots).max() > MOST_NODES):
+        raise ValueError("its trees are larger than those that are scored here")
     if not np.isfinite(arrays.value).all():
         raise ValueError("a leaf is no finite number")
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from copa._core.arrays import Array
 from copa.models.black_box import TIE, BlackBox, log_odds
-from copa.models.trees.arrays import BITS, LEAF, MISSING_LEFT, MISSING_RIGHT, SET, Links, TreeArrays, Words
+from copa.models.trees.arrays import BITS, LEAF, MISSING_LEFT, MISSING_RIGHT, MOST_COLUMNS, MOST_NODES, SET, Links, TreeArrays, Words
 from copa.models.trees.folding import FoldedEnsemble, goes_left
 from copa.models.trees.nodes import Ints, NotTreesError
 
@@ -64,6 +64,9 @@ def assemble(models: Sequence[FoldedEnsemble], names: tuple[str, ...], coding: C
         n_nodes += len(nodes.feature)
     if n_nodes > np.iinfo(np.int32).max:
         raise NotTreesError(f"its refits have {n_nodes:,} nodes, more than can be numbered")
+    largest = max((int(np.diff(folded.nodes.first).max(initial=0)) for folded in models), default=0)
+    if largest > MOST_NODES or len(n_codes) > MOST_COLUMNS:
+        raise NotTreesError(f"it has a tree of {largest:,} nodes, over {len(n_codes):,} columns: more than is scored here")
     kind, column, cut, left, right, value = (np.concatenate(one) for one in zip(*parts, strict=True))
     return TreeArrays(
         ensembles=np.array(first_trees, dtype=np.int64),

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from copa.data.schema.columns import ReadTable
 from copa.data.tables.packing import pack_entry, unpack_entry
 from copa.exceptions import DataError
 from copa.models.black_box import BlackBox
-from copa.models.trees.arrays import Int32s, Links, TreeArrays, require_sound_trees, take_ensembles
+from copa.models.trees.arrays import Int32s, Links, SmallTrees, TreeArrays, WordArrays, as_words, require_sound_trees, take_ensembles
 from copa.models.trees.assembly import Coding, assemble, coding_of, links_of
 from copa.models.trees.conformance import disagreement
 from copa.models.trees.folding import fold
@@ -117,13 +118,20 @@ class TreeEnsembles:
         if ((codes < 0) | (codes >= self.arrays.n_codes)).any():
             raise ValueError("a row has a code that its column has not")
         codes, scores = np.ascontiguousarray(codes, dtype=np.int32), np.zeros((len(self), len(codes)))
-        n_trees = max(len(self.arrays.roots) - 1, 1)
+        (words, small), n_trees = self._laid_out, max(len(self.arrays.roots) - 1, 1)
 
         def work(rows: slice) -> None:
-            _kernels.score_trees(self.arrays, self.links, codes, rows.start, rows.stop, scores)
+            _kernels.score_trees(words, small, self.links, codes, rows.start, rows.stop, scores)
 
         for_each_chunk(work, len(codes), max(PATHS // n_trees, FEWEST_ROWS), n_jobs)
         return scores
+
+    @cached_property
+    def _laid_out(self) -> tuple[WordArrays, SmallTrees]:
+        """The trees as they are scored."""
+        words, small = as_words(self.arrays), SmallTrees.room(len(self.arrays.roots) - 1, len(self.arrays.kind))
+        _kernels.lay_out_trees(words, small)
+        return words, small
 
     def take(self, ensembles: "Indices | slice") -> "TreeEnsembles":
         """Return some of the ensembles, over the same columns."""

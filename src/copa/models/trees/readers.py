@@ -1,9 +1,10 @@
-"""Fitted tree ensembles as nodes: scikit-learn's from their public attributes, the others by Treelite.
+"""Fitted tree ensembles as nodes.
 
-Histogram gradient boosting, LightGBM and XGBoost keep their trees in forms of their own, and Treelite reads all three.
-Nothing is taken on trust: `conformance` compares what is read with the model's own probabilities.
+scikit-learn's trees are public attributes, and XGBoost's are in the JSON that it documents. Histogram gradient boosting
+and LightGBM keep them in forms of their own, which Treelite reads. Nothing is taken on trust: `conformance` compares what is read with the model's own probabilities.
 """
 
+import json
 from collections.abc import Hashable, Mapping
 from copy import copy
 from typing import Any, NamedTuple
@@ -146,17 +147,57 @@ def _lightgbm(classifier: Any, X: Any) -> ReadClassifier:
 
 
 def _xgboost(classifier: Any, X: Any, *, sparse: bool) -> ReadClassifier:
-    """XGBoost numbers the categories of pandas as they come; it predicts up to where early stopping found the best."""
-    if not np.isnan(classifier.get_params().get("missing", np.nan)):
+    """Read XGBoost's own JSON; it numbers the categories of pandas as they come.
+
+    It predicts up to where early stopping found the best, in single precision, and sends a listed category to the right.
+    """
+    given = classifier.get_params()
+    if not np.isnan(given.get("missing", np.nan)):
         raise NotTreesError("it takes a number for a missing value")
     booster = classifier.get_booster()
-    if classifier.get_params().get("early_stopping_rounds"):
+    if given.get("early_stopping_rounds"):
         booster = booster[: int(booster.best_iteration) + 1]
-    ensemble = _ensemble(_by_treelite("xgboost", booster, "XGBoost"))
+    learner = json.loads(bytes(booster.save_raw("json")))["learner"]
+    kind, objective = learner["gradient_booster"]["name"], learner["objective"]["name"]
+    if kind != "gbtree" or objective != "binary:logistic":
+        raise NotTreesError(f"it is a {kind} with the objective {objective}, not a gbtree with binary:logistic")
+    sets: list[CategorySet] = []
+    parts = [_nodes_of_xgboost(tree, sets) for tree in learner["gradient_booster"]["model"]["trees"]]
+    share = np.float32(str(learner["learner_model_param"]["base_score"]).strip("[]"))
     columns = [] if X is None else _categorical_columns(X)
     categories = {k: {value: code for code, value in enumerate(X.iloc[:, k].cat.categories)} for k in columns}
-    single = ensemble._replace(rounding=SINGLE, reads_single=True, sums_single=True, zero_is_missing=sparse)
-    return ReadClassifier(single, categories)
+    ensemble = Ensemble(
+        joined(parts)._replace(category_sets=tuple(sets)),
+        base=float(-np.log(np.float32(1.0) / share - np.float32(1.0))),
+        divisor=1.0,
+        is_probability=False,
+        rounding=SINGLE,
+        reads_single=True,
+        sums_single=True,
+        zero_is_missing=sparse,
+    )
+    return ReadClassifier(ensemble, categories)
+
+
+def _nodes_of_xgboost(tree: dict[str, Any], sets: list[CategorySet]) -> Nodes:
+    """The nodes of one of XGBoost's trees; sets of categories are added to those that are known."""
+    left = np.array(tree["left_children"], dtype=np.int64)
+    cuts = np.array(tree["split_conditions"], dtype=np.float32)  # of leaves their values
+    inner, category_set = left >= 0, np.full(len(left), -1, dtype=np.int64)
+    spans = zip(tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"], strict=True)
+    for node, first, size in spans:
+        category_set[node] = len(sets)
+        sets.append(CategorySet(frozenset(tree["categories"][first : first + size]), go_left=False))
+    return Nodes(
+        first=np.array([0, len(left)]),
+        feature=np.where(inner, tree["split_indices"], -1),
+        threshold=np.nextafter(cuts, np.float32(-np.inf)).astype(np.float64),  # what is below goes left
+        missing_left=np.array(tree["default_left"], dtype=np.bool_),
+        category_set=category_set,
+        left=left,
+        right=np.array(tree["right_children"], dtype=np.int64),
+        value=np.where(inner, 0.0, cuts.astype(np.float64)),
+    )
 
 
 def _categorical_columns(X: Any) -> list[int]:
@@ -175,7 +216,6 @@ def _by_treelite(source: str, model: Any, what: str) -> Any:
     read = {
         "sklearn": treelite.sklearn.import_model,
         "lightgbm": treelite.frontend.from_lightgbm,
-        "xgboost": treelite.frontend.from_xgboost,
     }[source]
     try:
         return read(model)

@@ -9,10 +9,30 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from copa.models.trees.arrays import Int32s
+from copa.models.trees.arrays import Int32s, TreeArrays, Words
 from copa.planner.search.arguments import Cube, Floats, Ints, Matrix
 
 Nodes = npt.NDArray[np.int32]
+
+N_KINDS = 4  # of nodes
+
+
+class SearchedTrees(NamedTuple):
+    """The trees of `models.trees`, with what the search reads of a node side by side: it meets them in no order."""
+
+    ensembles: Ints  # (K + 1,) as in `TreeArrays`
+    roots: Ints  # (T + 1,)
+    nodes: Nodes  # (M, 4) of each the column that is tested, times four, plus the kind; the cut; and the two children
+    value: Floats  # (M,)
+    sets: Words  # (W,)
+    n_codes: Ints  # (C,)
+
+    @classmethod
+    def of(cls, trees: TreeArrays) -> "SearchedTrees":
+        """Put the fields of the nodes together."""
+        test = N_KINDS * trees.column + trees.kind
+        nodes = np.ascontiguousarray(np.stack([test, trees.cut, trees.left, trees.right], axis=1), dtype=np.int32)
+        return cls(trees.ensembles, trees.roots, nodes, trees.value, trees.sets, trees.n_codes)
 
 
 class TreeProblem(NamedTuple):
@@ -28,7 +48,6 @@ class TreeProblem(NamedTuple):
     factors: Floats  # (Q,) of the rungs above acceptance today: what the mean must be of the spread, ascending
     cap: int  # most columns that may change
     n_models: int  # ensembles that count: today's, which decides what is accepted, and those that guide
-    nodes: Nodes  # (M, 4) four times the column plus the kind of the test, cut and children of each node, side by side
     stop: Ints  # (1,) not zero once the time is up
 
 

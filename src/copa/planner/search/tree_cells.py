@@ -33,9 +33,7 @@ class Cells:
 CellsOfColumn = tuple[Array, Array, Int32s]  # least and greatest number of each, and its code
 
 
-def number_cells(
-    space: ActionSpace, ensembles: TreeEnsembles, precisions: tuple[Any, ...]
-) -> dict[str, CellsOfColumn]:
+def number_cells(space: ActionSpace, ensembles: TreeEnsembles, precisions: tuple[Any, ...]) -> dict[str, CellsOfColumn]:
     """Cells of the numeric columns of a space; `precisions` as in `precision_of`."""
     tested = _tested_cuts(ensembles)
     cells = {}

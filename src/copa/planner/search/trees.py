@@ -15,7 +15,7 @@ from copa.planner.search.arguments import take_rows
 from copa.planner.search.problem import ActionSpace
 from copa.planner.search.ranges import precision_of
 from copa.planner.search.run import read_coefficients
-from copa.planner.search.tree_arguments import FoundTreeRows, Nodes, TreeProblem, TreeSettings
+from copa.planner.search.tree_arguments import FoundTreeRows, SearchedTrees, TreeProblem, TreeSettings
 from copa.planner.search.tree_cells import CellsOfColumn, number_cells, read_cells
 from copa.theory.sets.ambiguity import AmbiguitySet
 
@@ -26,7 +26,9 @@ N_ROWS = 192  # kept of each applicant's rows
 LOWER_LEVELS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95)  # that are looked for where the one asked for is out of reach
 FAR_SPREAD = 0.1  # standard deviation of a score far from the boundary, relative to its mean
 GUIDED = TreeSettings(width=4, depth=6, n_reduced=3, n_exchanged=1, n_starts=3, spare=1.5)
-ALONE = TreeSettings(width=48, depth=6, n_reduced=12, n_exchanged=6, n_starts=6, spare=1.5)  # where today's model alone counts
+ALONE = TreeSettings(
+    width=48, depth=6, n_reduced=12, n_exchanged=6, n_starts=6, spare=1.5
+)  # where today's model alone counts
 
 
 def needed_ratios(ambiguity: AmbiguitySet, level: float) -> Array:
@@ -62,11 +64,8 @@ class TreeSearcher:
         return {}
 
     @cached_property
-    def _nodes(self) -> Nodes:
-        """Nodes with what the search reads of them side by side: it meets them in no order."""
-        trees = self.ensembles.arrays
-        test = trees.column * 4 + trees.kind
-        return np.ascontiguousarray(np.stack([test, trees.cut, trees.left, trees.right], axis=1), dtype=np.int32)
+    def _trees(self) -> SearchedTrees:
+        return SearchedTrees.of(self.ensembles.arrays)
 
     def _number_cells(self, applicants: "Applicants") -> "dict[str, CellsOfColumn]":
         """Cells of the columns of numbers, which depend on no applicant but on the types of their columns."""
@@ -119,13 +118,12 @@ class TreeSearcher:
                 np.asarray(factors, dtype=np.float64),
                 space.cap,
                 len(self.ensembles),
-                self._nodes,
                 stop,
             )
             regions, rows = take_rows(applicants.regions, some), take_rows(found, some)
             own = (codes[some], np.ascontiguousarray(applicants.slack[some]), training)
             search_trees(
-                problem, self.ensembles.arrays, self.ensembles.links, space.prices, regions, *own, settings, rows
+                problem, self._trees, self.ensembles.links, space.prices, regions, *own, settings, rows
             )
             if progress is not None:
                 progress(len(range(*some.indices(n))))

@@ -1,4 +1,4 @@
-// Tree ensembles over coded rows: the named tuples of models/trees/arrays.py, and how sums of leaves become scores.
+// Tree ensembles over coded rows, and how sums of leaves become scores.
 #pragma once
 
 #include <cmath>
@@ -9,21 +9,24 @@ namespace copa::trees {
 
 using Codes = Matrix<std::int32_t>;
 
-enum Kind : std::uint8_t { LEAF = 0, MISSING_RIGHT = 1, MISSING_LEFT = 2, SET = 3 };
+// A node in a word: 11 bits of the column, one whether the cut is the position of a set, 20 bits of the left child
+// within its tree, which the right one follows, and 32 bits of the cut. A leaf is its own left child.
+struct Word {
+    std::uint64_t bits;
+    Index column() const { return bits & 0x7ff; }
+    bool is_set() const { return bits >> 11 & 1; }
+    std::uint32_t left() const { return bits >> 12 & 0xfffff; }
+    std::int32_t cut() const { return static_cast<std::int32_t>(bits >> 32); }
+};
 
-struct TreeArrays {
+// WordArrays of models/trees/arrays.py.
+struct WordArrays {
     Ints ensembles, roots;
-    Vector<std::uint8_t> kind;
-    Vector<std::int32_t> column, cut, left, right;
+    Vector<std::uint64_t> nodes;
+    Vector<bool> has_sets;
     Floats value;
     Vector<std::uint64_t> sets;
     Ints n_codes;
-
-    // Whether a code goes left at an inner node.
-    bool goes_left(Index node, std::int32_t code) const {
-        if (kind[node] == SET) return sets[cut[node] + code / 64] >> (code % 64) & 1;
-        return code <= cut[node] || (kind[node] == MISSING_LEFT && code == n_codes[column[node]] - 1);
-    }
 };
 
 struct Links {

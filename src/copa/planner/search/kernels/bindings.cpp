@@ -56,13 +56,16 @@ Choice read_choice(nb::handle r) {
 }
 
 // Those of search/tree_arguments.py.
+on_trees::SearchedTrees read_searched_trees(nb::handle r) {
+    return {input<std::int64_t, 1>(r, "ensembles"), input<std::int64_t, 1>(r, "roots"), input<std::int32_t, 2>(r, "nodes"),
+            input<double, 1>(r, "value"), input<std::uint64_t, 1>(r, "sets"), input<std::int64_t, 1>(r, "n_codes")};
+}
 on_trees::TreeProblem read_tree_problem(nb::handle r) {
     return {input<std::int64_t, 1>(r, "starts"),     input<std::int64_t, 1>(r, "coded"),
             input<std::int64_t, 1>(r, "first_cell"), input<double, 1>(r, "least"),
             input<double, 1>(r, "greatest"),         input<std::int32_t, 1>(r, "cell_codes"),
             input<double, 2>(r, "rules"),            input<double, 1>(r, "factors"),
             number<std::int64_t>(r, "cap"),          number<std::int64_t>(r, "n_models"),
-            input<std::int32_t, 2>(r, "nodes"),
             {input<std::int64_t, 1>(r, "stop").data}};
 }
 on_trees::TreeSettings read_tree_settings(nb::handle r) {
@@ -126,7 +129,7 @@ void bind_search(nb::module_& module) {
            Input<std::int32_t, 2> codes, Input<double, 2> slack, Input<double, 2> training, nb::handle settings,
            nb::handle found) {
             const auto problem_view = search::read_tree_problem(problem);
-            const auto trees_view = trees::read_trees(trees);
+            const auto trees_view = search::read_searched_trees(trees);
             const auto links_view = trees::read_links(links);
             const auto prices_view = search::read_prices(prices);
             const search::on_trees::TreeApplicants applicants{search::read_regions(regions), view(codes), view(slack)};

@@ -151,7 +151,7 @@ inline void search_rows(const Standing& at, const Links& links, const Ladder& la
 }
 
 // Search rows for every applicant, and write the best to `found`.
-inline void search_trees(const TreeProblem& problem, const TreeArrays& trees, const Links& links, const Prices& prices,
+inline void search_trees(const TreeProblem& problem, const SearchedTrees& trees, const Links& links, const Prices& prices,
                          const TreeApplicants& applicants, Floats2 training, const TreeSettings& settings,
                          const FoundTreeRows& found) {
     const Regions& regions = applicants.regions;

@@ -13,15 +13,23 @@
 namespace copa::search::on_trees {
 
 using copa::trees::Links;
-using copa::trees::TreeArrays;
 using Int32s = Vector<std::int32_t>;
 using Word = std::uint64_t;
 
-enum NodeField { TEST, CUT, LEFT, RIGHT };   // of `TreeProblem::nodes`
-inline constexpr std::int32_t KINDS = 4;      // a test is its column times this, plus its kind
+enum NodeField { TEST, CUT, LEFT, RIGHT };                             // of `SearchedTrees::nodes`
+enum Kind : std::int32_t { LEAF, MISSING_RIGHT, MISSING_LEFT, SET, KINDS };  // as in models/trees/arrays.py
 inline constexpr Index MOST_CANDIDATES = 64;  // of a column: the bits of a word
 
-// What all applicants share, see search/tree_arguments.py; so are the two below.
+// Trees of K ensembles over coded columns, see search/tree_arguments.py; so is what follows.
+struct SearchedTrees {
+    Ints ensembles, roots;
+    Matrix<std::int32_t> nodes;  // (M, 4)
+    Floats value;
+    Vector<std::uint64_t> sets;
+    Ints n_codes;
+};
+
+// What all applicants share.
 struct TreeProblem {
     Ints starts;                // (F + 1,) as in `SearchProblem`
     Ints coded;                 // (F,) coded column of each column, -1 where no tree reads it
@@ -31,7 +39,6 @@ struct TreeProblem {
     Floats2 rules;              // (R, A)
     Floats factors;             // (Q,) of the rungs above today's acceptance
     std::int64_t cap, n_models;
-    Matrix<std::int32_t> nodes;  // (M, 4) column and kind of the test, cut and children of each node
     Stop stop;
 };
 
@@ -86,7 +93,7 @@ struct TreeApplicants {
 // Where an applicant stands, with prices.
 struct Standing {
     const TreeProblem& problem;
-    const TreeArrays& trees;
+    const SearchedTrees& trees;
     const Prices& prices;
     Floats own, lower, upper;
     Flags allowed;
@@ -177,8 +184,8 @@ inline void level_candidates(const Standing& at, OpenColumn& open) {
 // Cuts the trees down to what the candidates reach.
 class Pruning {
 public:
-    Pruning(const TreeProblem& problem, const TreeArrays& trees, std::vector<std::int32_t> codes, Specialised& out)
-        : trees_(trees), nodes_(problem.nodes), codes_(std::move(codes)), out_(out), open_of_(trees.n_codes.size, -1), sets_(out.open.size()),
+    Pruning(const TreeProblem& problem, const SearchedTrees& trees, std::vector<std::int32_t> codes, Specialised& out)
+        : trees_(trees), nodes_(trees.nodes), codes_(std::move(codes)), out_(out), open_of_(trees.n_codes.size, -1), sets_(out.open.size()),
           missing_(out.open.size(), 0), up_to_(out.open.size()) {
         for (std::size_t i = 0; i < out.open.size(); ++i) {
             const OpenColumn& open = out.open[i];
@@ -208,7 +215,7 @@ public:
 
 private:
     void grow(Index node) {
-        while (nodes_(node, TEST) != copa::trees::LEAF) {
+        while (nodes_(node, TEST) != LEAF) {
             const std::int32_t column = nodes_(node, TEST) / KINDS, i = open_of_[column];
             if (i < 0) {
                 node = goes_left(node, codes_[column]) ? nodes_(node, LEFT) : nodes_(node, RIGHT);
@@ -248,8 +255,8 @@ private:
 
     Word left_of(Index node, std::int32_t i) const {
         const std::int32_t kind = nodes_(node, TEST) % KINDS;
-        if (kind != copa::trees::SET) {
-            return up_to_[i][nodes_(node, CUT)] | (kind == copa::trees::MISSING_LEFT ? missing_[i] : 0);
+        if (kind != SET) {
+            return up_to_[i][nodes_(node, CUT)] | (kind == MISSING_LEFT ? missing_[i] : 0);
         }
         Word left = 0;
         const OpenColumn& open = out_.open[i];
@@ -262,11 +269,11 @@ private:
     // As `TreeArrays::goes_left`.
     bool goes_left(Index node, std::int32_t code) const {
         const std::int32_t test = nodes_(node, TEST), cut = nodes_(node, CUT);
-        if (test % KINDS == copa::trees::SET) return trees_.sets[cut + code / 64] >> (code % 64) & 1;
-        return code <= cut || (test % KINDS == copa::trees::MISSING_LEFT && code == trees_.n_codes[test / KINDS] - 1);
+        if (test % KINDS == SET) return trees_.sets[cut + code / 64] >> (code % 64) & 1;
+        return code <= cut || (test % KINDS == MISSING_LEFT && code == trees_.n_codes[test / KINDS] - 1);
     }
 
-    const TreeArrays& trees_;
+    const SearchedTrees& trees_;
     Matrix<std::int32_t> nodes_;
     std::vector<std::int32_t> codes_;
     Specialised& out_;
@@ -277,7 +284,7 @@ private:
 };
 
 // Complete a problem whose open columns are known; `codes` (C,) are those of the row that it is about.
-inline void specialise(const TreeProblem& problem, const TreeArrays& trees, std::vector<std::int32_t> codes,
+inline void specialise(const TreeProblem& problem, const SearchedTrees& trees, std::vector<std::int32_t> codes,
                        Specialised& out) {
     out.first.assign(1, 0);
     for (const OpenColumn& open : out.open) out.first.push_back(out.first.back() + static_cast<Index>(open.values.size()));
