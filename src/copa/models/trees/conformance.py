@@ -6,6 +6,7 @@ two: an error is its own affair then.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,16 +60,14 @@ def disagreement(
 
 def chances(read: "TreeEnsembles", rows: "pd.DataFrame", position: int) -> Array:
     """The label's probability by the trees of one model, (N,), neither clipped nor beyond a threshold."""
-    from dataclasses import replace
-
     links = read.links
     one = np.ones(1)
     plain = links._replace(is_probability=one < 0.0, sign=one, limit=one * np.inf, threshold=0.0 * one, tie=0.0 * one)
     sums = replace(read, links=plain).scores(read.codes(rows), n_jobs=1)[0]
-    if links.is_probability[0]:
-        return sums
-    second: Array = expit(sums)
-    return second if position == 1 else 1.0 - second
+    if not links.is_probability[0]:
+        second = expit(sums)
+        sums = second if position == 1 else 1.0 - second
+    return np.asarray(sums)
 
 
 def _probabilities(model: BlackBox, rows: "pd.DataFrame") -> Array | None:
@@ -78,7 +77,7 @@ def _probabilities(model: BlackBox, rows: "pd.DataFrame") -> Array | None:
         both = np.asarray(model.estimator.predict_proba(model.as_input(rows)), dtype=np.float64)
     except Exception:  # noqa: BLE001 - models raise what they like
         return None
-    return both[:, model.position]
+    return np.asarray(both[:, model.position])
 
 
 def _rows(read: "TreeEnsembles", model: BlackBox, X: "pd.DataFrame", n_rows: int, rng: Any) -> "list[pd.DataFrame]":
