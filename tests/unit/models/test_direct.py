@@ -119,7 +119,8 @@ def test_other_transformers_are_not_guessed_at(table):
 
 def test_an_ordinal_encoder_is_known(table):
     ordinal = ColumnTransformer([("o", OrdinalEncoder(), CODES), ("n", StandardScaler(), NUMBERS)]).fit(table)
-    np.testing.assert_array_equal(encoded(ordinal, table), ordinal.transform(table))
+    direct = DirectEncoder.of([ordinal], COLUMNS)
+    np.testing.assert_array_equal(direct.encode(ReadTable(table)), ordinal.transform(table))
 
 
 def test_a_pipeline_that_does_something_else_is_not_trusted(table):

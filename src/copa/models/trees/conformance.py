@@ -47,8 +47,11 @@ def disagreement(
     with one_thread_no_warnings():
         for k, (model, rounding) in enumerate(zip(models, roundings, strict=True)):
             read = ensembles.take(np.array([k]))
-            for rows in _rows(read, model, X, OF_OTHERS if k else OF_FIRST, rng):
+            tables = _rows(read, model, X, OF_OTHERS if k else OF_FIRST, rng)
+            for number, rows in enumerate(tables[:1] if k else tables):
                 theirs = _probabilities(model, rows)
+                if theirs is None and number == 0:
+                    return "it cannot read rows like those of its own table"
                 if theirs is None:
                     continue
                 apart = np.abs(chances(read, rows, model.position) - theirs)
@@ -81,7 +84,7 @@ def _probabilities(model: BlackBox, rows: "pd.DataFrame") -> Array | None:
 
 
 def _rows(read: "TreeEnsembles", model: BlackBox, X: "pd.DataFrame", n_rows: int, rng: Any) -> "list[pd.DataFrame]":
-    """Rows of the table and rows at the thresholds; such rows with missing cells; and with values never seen."""
+    """Rows of the table, half of their cells at thresholds; such rows with missing cells; and with unseen values."""
     drawn = X[list(model.columns)].iloc[rng.integers(len(X), size=n_rows)].reset_index(drop=True)
     tested = set(np.unique(read.arrays.column[read.arrays.kind != 0]).tolist())
     own = {place: _own_cuts(read, place) for place in tested}
@@ -91,7 +94,7 @@ def _rows(read: "TreeEnsembles", model: BlackBox, X: "pd.DataFrame", n_rows: int
     at_cuts = drawn.assign(**placed)
     lacking = at_cuts.assign(**{name: _thinned(at_cuts[name], rng) for name in numbers})
     unseen = at_cuts.assign(**{name: _with_unseen(at_cuts[name], rng) for name in values})
-    return [drawn, at_cuts, *([lacking] if numbers else []), *([unseen] if values else [])]
+    return [at_cuts, *([lacking] if numbers else []), *([unseen] if values else [])]
 
 
 def _own_cuts(read: "TreeEnsembles", place: int) -> Array:
