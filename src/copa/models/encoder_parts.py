@@ -147,7 +147,9 @@ class Ordinal:
 Part = Numbers | OneHot | Ordinal
 
 
-def read_parts(transformers: Sequence[Any], columns: tuple[str, ...]) -> tuple[tuple[Part, ...], tuple[Step, ...]] | None:
+def read_parts(
+    transformers: Sequence[Any], columns: tuple[str, ...]
+) -> tuple[tuple[Part, ...], tuple[Step, ...]] | None:
     """The parts of fitted transformers of a table, and the functions that follow; None where one is not known here."""
     from sklearn.compose import ColumnTransformer
 
@@ -261,7 +263,9 @@ def _one_hot(encoder: Any, names: tuple[str, ...], columns: Columns) -> OneHot |
         places.append({value: column[k] for value, k in known.items()})
         missing.append(UNKNOWN if place is None else column[place])
         width += len(kept)
-    return OneHot(names, tuple(places), width, encoder.handle_unknown != "error" and encoder.drop is None, tuple(missing))
+    return OneHot(
+        names, tuple(places), width, encoder.handle_unknown != "error" and encoder.drop is None, tuple(missing)
+    )
 
 
 def _ordinal(encoder: Any, names: tuple[str, ...], columns: Columns) -> Ordinal:
@@ -276,7 +280,7 @@ def _ordinal(encoder: Any, names: tuple[str, ...], columns: Columns) -> Ordinal:
     return Ordinal(names, tuple(numbers), unknown, tuple(missing))
 
 
-def _step_of(transformer: Any) -> Step | None:
+def _step_of(transformer: Any) -> Step | None:  # noqa: PLR0911 - a line per transformer
     """A transformer of single entries as the function that it is; None for any other."""
     from sklearn.impute import SimpleImputer
     from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler

@@ -42,7 +42,7 @@ class WordArrays(NamedTuple):
 
     ensembles: Ints  # (K + 1,) as before
     roots: Ints  # (T + 1,)
-    nodes: Words  # (M,) from the lowest bit on: 11 of the column, 1 of sets, 20 of the left child in its tree, 32 of the cut
+    nodes: Words  # (M,) from the lowest bit on: 11 of the column, 1 of sets, 20 of the left child, 32 of the cut
     has_sets: Flags  # (T,) whether a tree asks for sets
     value: Floats  # (M,)
     sets: Words  # (W,)
@@ -83,7 +83,7 @@ ALWAYS_LEFT = np.iinfo(np.int32).max  # the cut of a leaf, which is its own left
 
 
 def as_words(arrays: TreeArrays) -> WordArrays:
-    """The nodes as words; a node that sends missing cells to the left reads the second half of a row that is coded twice."""
+    """The nodes as words; one that sends missing cells to the left reads the second half of a row coded twice."""
     sizes = np.diff(arrays.roots)
     is_set = arrays.kind == SET
     column = arrays.column + len(arrays.n_codes) * (arrays.kind == MISSING_LEFT)
@@ -122,40 +122,3 @@ def _ranges(first: Ints, chosen: Ints) -> Ints:
     ends = np.cumsum(sizes)
     positions: Ints = np.repeat(first[chosen] - (ends - sizes), sizes) + np.arange(int(sizes.sum()))
     return positions
-
-
-def require_sound_trees(arrays: TreeArrays) -> None:
-    """Raise ValueError unless every index is within the bounds of what it points to, and no path is a cycle."""
-    n_trees, n_nodes, n_columns = len(arrays.roots) - 1, len(arrays.kind), len(arrays.n_codes)
-    if any(len(column) != n_nodes for column in (arrays.column, arrays.cut, arrays.left, arrays.right, arrays.value)):
-        raise ValueError("the nodes of its trees have another number of entries in one field than in another")
-    _require_ranges(arrays.ensembles, n_trees, "ensembles", least=0)
-    _require_ranges(arrays.roots, n_nodes, "roots", least=1)
-    own = np.arange(n_nodes)
-    tree_end = np.repeat(arrays.roots[1:], np.diff(arrays.roots))
-    leaf, is_set = arrays.kind == LEAF, arrays.kind == SET
-    for children in (arrays.left, arrays.right):
-        if not np.where(leaf, children == own, (children > own) & (children < tree_end)).all():
-            raise ValueError("a child of a tree's node is not behind it in the same tree")
-    if (arrays.kind > SET).any() or (arrays.n_codes < 1).any():
-        raise ValueError("it has a kind of node that is not known, or a column without codes")
-    if ((arrays.column < 0) | (arrays.column >= max(n_columns, 1))).any() or (n_columns == 0 and not leaf.all()):
-        raise ValueError("a node tests a column that there is not")
-    codes = arrays.n_codes[arrays.column] if n_columns else np.ones(n_nodes, dtype=np.int64)
-    end = np.where(is_set, arrays.cut + -(-codes // BITS), np.where(leaf, 0, arrays.cut + 1))
-    if ((arrays.cut < 0) | (end > np.where(is_set, len(arrays.sets), codes))).any():
-        raise ValueError("a node tests a code that there is not")
-    if not (leaf | (arrays.right == arrays.left + 1)).all():
-        raise ValueError("the children of a node are not side by side")
-    if not np.array_equal(np.bincount(np.repeat(np.arange(n_trees), np.diff(arrays.roots)), ~leaf, n_trees) * 2 + 1, np.diff(arrays.roots)):
-        raise ValueError("a node belongs to no path")
-    if n_columns > MOST_COLUMNS or (n_trees and np.diff(arrays.roots).max() > MOST_NODES):
-        raise ValueError("its trees are larger than those that are scored here")
-    if not np.isfinite(arrays.value).all():
-        raise ValueError("a leaf is no finite number")
-
-
-def _require_ranges(first: Ints, n_items: int, what: str, least: int) -> None:
-    whole = len(first) > 0 and first[0] == 0 and first[-1] == n_items
-    if not whole or (np.diff(first) < least).any():
-        raise ValueError(f"the {what} of its trees do not follow one another")

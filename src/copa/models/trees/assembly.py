@@ -8,7 +8,18 @@ import numpy as np
 
 from copa._core.arrays import Array
 from copa.models.black_box import TIE, BlackBox, log_odds
-from copa.models.trees.arrays import BITS, LEAF, MISSING_LEFT, MISSING_RIGHT, MOST_COLUMNS, MOST_NODES, SET, Links, TreeArrays, Words
+from copa.models.trees.arrays import (
+    BITS,
+    LEAF,
+    MISSING_LEFT,
+    MISSING_RIGHT,
+    MOST_COLUMNS,
+    MOST_NODES,
+    SET,
+    Links,
+    TreeArrays,
+    Words,
+)
 from copa.models.trees.folding import FoldedEnsemble, goes_left
 from copa.models.trees.nodes import Ints, NotTreesError
 
@@ -22,7 +33,7 @@ class Coding(NamedTuple):
 
     def n_codes(self) -> Ints:
         """Number of codes of each column."""
-        sizes = [len(v) + 2 if c is None else len(c) + 2 for c, v in zip(self.cuts, self.values, strict=True)]
+        sizes = [len(v or ()) + 2 if c is None else len(c) + 2 for c, v in zip(self.cuts, self.values, strict=True)]
         return np.array(sizes, dtype=np.int64)
 
 
@@ -44,7 +55,7 @@ def coding_of(models: Sequence[FoldedEnsemble], names: tuple[str, ...]) -> Codin
         if codes or len(cut):
             columns.append(name)
             cuts.append(None if codes else cut)
-            values.append(codes if codes else None)
+            values.append(codes or None)
     return Coding(tuple(columns), tuple(cuts), tuple(values))
 
 
@@ -55,7 +66,7 @@ def assemble(models: Sequence[FoldedEnsemble], names: tuple[str, ...], coding: C
     parts, first_trees, first_nodes, n_trees, n_nodes = [], [0], [np.zeros(1, dtype=np.int64)], 0, 0
     for folded in models:
         nodes = folded.nodes
-        kind, column, cut = _tests(folded, names, coding, n_codes, sets)
+        kind, column, cut = _tests(folded, names, coding, sets)
         children = (nodes.left + n_nodes, nodes.right + n_nodes)
         parts.append((kind, column, cut, *children, nodes.value))
         n_trees += nodes.n_trees
@@ -66,7 +77,9 @@ def assemble(models: Sequence[FoldedEnsemble], names: tuple[str, ...], coding: C
         raise NotTreesError(f"its refits have {n_nodes:,} nodes, more than can be numbered")
     largest = max((int(np.diff(folded.nodes.first).max(initial=0)) for folded in models), default=0)
     if largest > MOST_NODES or len(n_codes) > MOST_COLUMNS:
-        raise NotTreesError(f"it has a tree of {largest:,} nodes, over {len(n_codes):,} columns: more than is scored here")
+        raise NotTreesError(
+            f"it has a tree of {largest:,} nodes, over {len(n_codes):,} columns: more than is scored here"
+        )
     kind, column, cut, left, right, value = (np.concatenate(one) for one in zip(*parts, strict=True))
     return TreeArrays(
         ensembles=np.array(first_trees, dtype=np.int64),
@@ -82,9 +95,7 @@ def assemble(models: Sequence[FoldedEnsemble], names: tuple[str, ...], coding: C
     )
 
 
-def _tests(
-    folded: FoldedEnsemble, names: tuple[str, ...], coding: Coding, n_codes: Ints, sets: "_Sets"
-) -> tuple[Any, Any, Any]:
+def _tests(folded: FoldedEnsemble, names: tuple[str, ...], coding: Coding, sets: "_Sets") -> tuple[Any, Any, Any]:
     """Kind, coded column and cut of each node of a model."""
     nodes, places = folded.nodes, {name: k for k, name in enumerate(coding.columns)}
     own_place = np.array([places.get(name, 0) for name in names] + [0])
@@ -97,14 +108,12 @@ def _tests(
             own = numeric & (column == place)
             cut[own] = np.searchsorted(cuts, nodes.threshold[own])
     if folded.value_tests:
-        positions = np.array(_positions_of_sets(folded, coding, places, n_codes, sets))
+        positions = np.array(_positions_of_sets(folded, coding, places, sets))
         cut[kind == SET] = positions[folded.tests[kind == SET]]
     return kind, column, cut
 
 
-def _positions_of_sets(
-    folded: FoldedEnsemble, coding: Coding, places: dict[str, int], n_codes: Ints, sets: "_Sets"
-) -> list[int]:
+def _positions_of_sets(folded: FoldedEnsemble, coding: Coding, places: dict[str, int], sets: "_Sets") -> list[int]:
     encoded: dict[int, Array] = {}
     positions = []
     for test in folded.value_tests:

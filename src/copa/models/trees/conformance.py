@@ -6,6 +6,7 @@ two: an error is its own affair then.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,8 +47,11 @@ def disagreement(
     with one_thread_no_warnings():
         for k, (model, rounding) in enumerate(zip(models, roundings, strict=True)):
             read = ensembles.take(np.array([k]))
-            for rows in _rows(read, model, X, OF_OTHERS if k else OF_FIRST, rng):
+            tables = _rows(read, model, X, OF_OTHERS if k else OF_FIRST, rng)
+            for number, rows in enumerate(tables[:1] if k else tables):
                 theirs = _probabilities(model, rows)
+                if theirs is None and number == 0:
+                    return "it cannot read rows like those of its own table"
                 if theirs is None:
                     continue
                 apart = np.abs(chances(read, rows, model.position) - theirs)
@@ -59,16 +63,14 @@ def disagreement(
 
 def chances(read: "TreeEnsembles", rows: "pd.DataFrame", position: int) -> Array:
     """The label's probability by the trees of one model, (N,), neither clipped nor beyond a threshold."""
-    from dataclasses import replace
-
     links = read.links
     one = np.ones(1)
     plain = links._replace(is_probability=one < 0.0, sign=one, limit=one * np.inf, threshold=0.0 * one, tie=0.0 * one)
     sums = replace(read, links=plain).scores(read.codes(rows), n_jobs=1)[0]
-    if links.is_probability[0]:
-        return sums
-    second: Array = expit(sums)
-    return second if position == 1 else 1.0 - second
+    if not links.is_probability[0]:
+        second = expit(sums)
+        sums = second if position == 1 else 1.0 - second
+    return np.asarray(sums)
 
 
 def _probabilities(model: BlackBox, rows: "pd.DataFrame") -> Array | None:
@@ -78,11 +80,11 @@ def _probabilities(model: BlackBox, rows: "pd.DataFrame") -> Array | None:
         both = np.asarray(model.estimator.predict_proba(model.as_input(rows)), dtype=np.float64)
     except Exception:  # noqa: BLE001 - models raise what they like
         return None
-    return both[:, model.position]
+    return np.asarray(both[:, model.position])
 
 
 def _rows(read: "TreeEnsembles", model: BlackBox, X: "pd.DataFrame", n_rows: int, rng: Any) -> "list[pd.DataFrame]":
-    """Rows of the table and rows at the thresholds; such rows with missing cells; and with values never seen."""
+    """Rows of the table, half of their cells at thresholds; such rows with missing cells; and with unseen values."""
     drawn = X[list(model.columns)].iloc[rng.integers(len(X), size=n_rows)].reset_index(drop=True)
     tested = set(np.unique(read.arrays.column[read.arrays.kind != 0]).tolist())
     own = {place: _own_cuts(read, place) for place in tested}
@@ -92,7 +94,7 @@ def _rows(read: "TreeEnsembles", model: BlackBox, X: "pd.DataFrame", n_rows: int
     at_cuts = drawn.assign(**placed)
     lacking = at_cuts.assign(**{name: _thinned(at_cuts[name], rng) for name in numbers})
     unseen = at_cuts.assign(**{name: _with_unseen(at_cuts[name], rng) for name in values})
-    return [drawn, at_cuts, *([lacking] if numbers else []), *([unseen] if values else [])]
+    return [at_cuts, *([lacking] if numbers else []), *([unseen] if values else [])]
 
 
 def _own_cuts(read: "TreeEnsembles", place: int) -> Array:

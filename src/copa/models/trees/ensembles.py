@@ -8,18 +8,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from copa import _kernels
 from copa._core.arrays import Array, Indices
 from copa._core.threads import for_each_chunk
+from copa._kernels import lay_out_trees, score_trees
 from copa.data.schema.columns import ReadTable
 from copa.data.tables.packing import pack_entry, unpack_entry
 from copa.exceptions import DataError
 from copa.models.black_box import BlackBox
-from copa.models.trees.arrays import Int32s, Links, SmallTrees, TreeArrays, WordArrays, as_words, require_sound_trees, take_ensembles
+from copa.models.trees.arrays import (
+    Int32s,
+    Links,
+    SmallTrees,
+    TreeArrays,
+    WordArrays,
+    as_words,
+    take_ensembles,
+)
 from copa.models.trees.assembly import Coding, assemble, coding_of, links_of
 from copa.models.trees.conformance import disagreement
 from copa.models.trees.folding import fold
 from copa.models.trees.nodes import NotTreesError
+from copa.models.trees.soundness import require_sound_trees
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,7 +130,7 @@ class TreeEnsembles:
         (words, small), n_trees = self._laid_out, max(len(self.arrays.roots) - 1, 1)
 
         def work(rows: slice) -> None:
-            _kernels.score_trees(words, small, self.links, codes, rows.start, rows.stop, scores)
+            score_trees(words, small, self.links, codes, rows.start, rows.stop, scores)
 
         for_each_chunk(work, len(codes), max(PATHS // n_trees, FEWEST_ROWS), n_jobs)
         return scores
@@ -130,13 +139,14 @@ class TreeEnsembles:
     def _laid_out(self) -> tuple[WordArrays, SmallTrees]:
         """The trees as they are scored."""
         words, small = as_words(self.arrays), SmallTrees.room(len(self.arrays.roots) - 1, len(self.arrays.kind))
-        _kernels.lay_out_trees(words, small)
+        lay_out_trees(words, small)
         return words, small
 
     def take(self, ensembles: "Indices | slice") -> "TreeEnsembles":
         """Return some of the ensembles, over the same columns."""
         chosen = np.arange(len(self))[ensembles]
-        links = Links(*(np.ascontiguousarray(one[chosen]) for one in self.links))
+        some: dict[str, Any] = {name: np.ascontiguousarray(one[chosen]) for name, one in self.links._asdict().items()}
+        links = Links(**some)
         return replace(self, arrays=take_ensembles(self.arrays, chosen), links=links)
 
     def pack(self, what: str, arrays: dict[str, Any]) -> dict[str, Any]:
@@ -199,7 +209,9 @@ def _unpacked(
 TREE_TYPES: dict[str, Any] = dict.fromkeys(("ensembles", "roots", "n_codes"), np.int64)
 TREE_TYPES |= dict.fromkeys(("column", "cut", "left", "right"), np.int32)
 TREE_TYPES |= {"kind": np.uint8, "value": np.float64, "sets": np.uint64}
-LINK_TYPES: dict[str, Any] = dict.fromkeys(Links._fields, np.float64) | dict.fromkeys(("is_single", "is_probability"), np.bool_)
+LINK_TYPES: dict[str, Any] = dict.fromkeys(Links._fields, np.float64) | dict.fromkeys(
+    ("is_single", "is_probability"), np.bool_
+)
 
 
 def _plain(array: npt.NDArray[Any], dtype: Any, name: str) -> npt.NDArray[Any]:

@@ -189,7 +189,9 @@ def _add_value_tests(value_tests: list[ValueTest], source: ValueSource, nodes: N
     """Add the tests that some nodes make of a column of values; return the position of each node's."""
     positions: dict[tuple[Any, ...], int] = {}
     found = []
-    asked = zip(nodes.category_set[own].tolist(), nodes.threshold[own].tolist(), nodes.missing_left[own].tolist(), strict=True)
+    asked = zip(
+        nodes.category_set[own].tolist(), nodes.threshold[own].tolist(), nodes.missing_left[own].tolist(), strict=True
+    )
     for k, threshold, missing_left in asked:
         category_set = nodes.category_sets[k] if k >= 0 else None
         key = (missing_left, threshold if category_set is None else category_set)
@@ -200,9 +202,16 @@ def _add_value_tests(value_tests: list[ValueTest], source: ValueSource, nodes: N
     return np.array(found)
 
 
+def _as_read(ensemble: Ensemble, encoded: Array) -> Array:
+    """Encoded numbers as the classifier reads them."""
+    with np.errstate(over="ignore"):
+        numbers = encoded.astype(np.float32).astype(np.float64) if ensemble.reads_single else encoded
+    return np.where(np.abs(numbers) <= ensemble.smallest, 0.0, numbers)
+
+
 def goes_left(ensemble: Ensemble, test: ValueTest, encoded: Array) -> Flags:
     """Return which encoded values go left at a test."""
-    numbers = encoded.astype(np.float32).astype(np.float64) if ensemble.reads_single else encoded
+    numbers = _as_read(ensemble, encoded)
     gone = np.isnan(numbers) | ((numbers == 0.0) & ensemble.zero_is_missing)
     if test.category_set is None:
         left = numbers <= test.threshold
@@ -213,17 +222,13 @@ def goes_left(ensemble: Ensemble, test: ValueTest, encoded: Array) -> Flags:
     return np.where(gone, test.missing_left, left)
 
 
-def _raw_tests(
-    ensemble: Ensemble, source: NumberSource, thresholds: Array, missing_left: Flags
-) -> tuple[Array, Flags]:
+def _raw_tests(ensemble: Ensemble, source: NumberSource, thresholds: Array, missing_left: Flags) -> tuple[Array, Flags]:
     """Largest raw number that goes left at each threshold of an encoded column, and whether a missing one does."""
     if ensemble.zero_is_missing:
         raise NotTreesError(f"column {source.name!r} is in sparse rows, in which zero counts as missing")
 
     def encoded(values: Array) -> Array:
-        numbers = source.encode(values)
-        with np.errstate(over="ignore"):
-            return numbers.astype(np.float32).astype(np.float64) if ensemble.reads_single else numbers
+        return _as_read(ensemble, source.encode(values))
 
     probes = encoded(np.array([-LARGEST, -1.0, 0.0, 1.0, LARGEST, math.nan]))
     if (np.diff(probes[:5]) < 0.0).any():

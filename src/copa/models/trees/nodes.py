@@ -1,6 +1,6 @@
 """The nodes of a tree ensemble, whichever library fitted it, over the columns that its encoders give it."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -54,14 +54,16 @@ class Ensemble(NamedTuple):
     reads_single: bool = False  # rows are cast to single precision
     sums_single: bool = False  # every sum is rounded to it
     unknown_is_missing: bool = False  # categories below zero go where missing values go
+    smallest: float = 0.0  # numbers up to this size count as zero
     zero_is_missing: bool = False  # an encoded value that is zero counts as missing: in sparse rows of XGBoost
 
 
 def joined(parts: list[Nodes]) -> Nodes:
     """The trees of several ensembles without categories, one behind the other."""
     first = np.cumsum([0, *[size for part in parts for size in np.diff(part.first)]])
-    columns = zip(*(part[1:8] for part in parts), strict=True)
-    return Nodes(first, *(np.concatenate(column) for column in columns))
+    fields = [name for name in Nodes._fields if name not in ("first", "category_sets")]
+    columns: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in fields}
+    return Nodes(first, **columns)
 
 
 def breadth_first(nodes: Nodes) -> Nodes:

@@ -1,7 +1,8 @@
 """Fitted tree ensembles as nodes.
 
 scikit-learn's trees are public attributes, and XGBoost's are in the JSON that it documents. Histogram gradient boosting
-and LightGBM keep them in forms of their own, which Treelite reads. Nothing is taken on trust: `conformance` compares what is read with the model's own probabilities.
+and LightGBM keep them in forms of their own, which Treelite reads. Nothing is taken on trust: `conformance` compares
+what is read with the model's own probabilities.
 """
 
 import json
@@ -17,6 +18,7 @@ from copa.models.trees.nodes import CategorySet, Ensemble, Nodes, NotTreesError,
 LEAF, NUMERICAL, CATEGORICAL = 0, 1, 2  # node types of Treelite
 LESS, LESS_OR_EQUAL = 2, 3  # its comparisons that are met
 CLOSEST = float(np.finfo(np.float32).eps)  # to 0 and 1, of the share that scikit-learn's boosting starts from
+ZERO = float(np.float32(1e-35))  # LightGBM leaves out of its rows what is no larger
 DOUBLE, SINGLE = 1e-13, 2.5e-7  # last digits of a probability that a logistic function returns
 
 
@@ -142,14 +144,16 @@ def _lightgbm(classifier: Any, X: Any) -> ReadClassifier:
     columns = [] if X is None else _categorical_columns(X)
     if lists and len(lists) != len(columns):
         raise NotTreesError("its categories are not those of the table's columns")
-    categories = {k: {value: code for code, value in enumerate(values)} for k, values in zip(columns, lists, strict=False)}
-    return ReadClassifier(ensemble, categories)
+    categories = {
+        k: {value: code for code, value in enumerate(values)} for k, values in zip(columns, lists, strict=False)
+    }
+    return ReadClassifier(ensemble._replace(smallest=ZERO), categories)
 
 
 def _xgboost(classifier: Any, X: Any, *, sparse: bool) -> ReadClassifier:
     """Read XGBoost's own JSON; it numbers the categories of pandas as they come.
 
-    It predicts up to where early stopping found the best, in single precision, and sends a listed category to the right.
+    It predicts up to where early stopping found the best, in single precision, and a listed category goes to the right.
     """
     given = classifier.get_params()
     if not np.isnan(given.get("missing", np.nan)):

@@ -40,6 +40,7 @@ struct Scorer {
 
     // Add the leaves of all rows in a small tree.
     void add_small(Index tree) const {
+        fetch_leaves(trees, small, std::min<Index>(tree + AHEAD, trees.roots.size - 2));
         const Index test = first_test(trees, tree), n_tests = first_test(trees, tree + 1) - test, n = block.rows.rows;
         const double* leaves = small.leaves.data + first_leaf(trees, tree);
         std::uint32_t bits[LANES];

@@ -17,6 +17,7 @@
 namespace copa::trees {
 
 inline constexpr Index LANES = 16;        // rows that are compared at a time
+inline constexpr Index AHEAD = 6;         // trees for which leaves are fetched before they are needed
 inline constexpr Index MOST_LEAVES = 32;  // of a small tree
 
 // A tree with L leaves has L - 1 tests, so the first tree's are followed by the next one's at half of the nodes' place.
@@ -70,6 +71,15 @@ inline Index lowest_bit(std::uint32_t bits) {
     return static_cast<Index>(place);
 #else
     return __builtin_ctz(bits);
+#endif
+}
+
+// Ask for the leaves of a tree that is soon to come: which one is needed says only the end of its tests.
+inline void fetch_leaves(const WordArrays& trees, const SmallTrees& small, Index tree) {
+#if defined(__GNUC__)
+    for (Index leaf = first_leaf(trees, tree); leaf < first_leaf(trees, tree + 1); leaf += 8) {
+        __builtin_prefetch(small.leaves.data + leaf);
+    }
 #endif
 }
 
