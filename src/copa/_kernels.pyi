@@ -113,3 +113,13 @@ def select_options(prices: object, choice: object) -> None:
     """
 
 VARIANTS: int = 24
+
+def lay_out_trees(trees: object, small: object) -> None:
+    """
+    Write the tests and leaves of small trees to `small`; the named tuples of models/trees/arrays.py, sound.
+    """
+
+def score_trees(trees: object, small: object, links: object, codes: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], first: int, last: int, scores: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+    """
+    Score coded rows (N, C), from `first` up to `last`, by K tree ensembles, into `scores` (K, N); the named tuples of models/trees/arrays.py, sound.
+    """

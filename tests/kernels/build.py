@@ -20,6 +20,7 @@ FUZZ = (
     "unit/_core/test_projection.py",
     "unit/theory/bounds",
     "unit/theory/objective",
+    "unit/models/trees/test_scoring.py",
     "unit/planner/search",
     "property/test_bounds.py",
     "property/test_irregular_tables.py",

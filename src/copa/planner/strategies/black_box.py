@@ -173,7 +173,7 @@ class BlackBoxStrategy(Strategy):
         """Return the part of a saved planner that is specific to this strategy."""
         arrays: dict[str, Any] = {}
         rows, arrays["scores"] = _known_rows(self.model)
-        numbers, members = self.pack_refits(rows)
+        refits, members = self.pack_refits(rows, arrays)
         content = {
             "seed": self.seed,
             "family": self.family,
@@ -181,14 +181,17 @@ class BlackBoxStrategy(Strategy):
             "n_rows": self.n_rows,
             "clip": self.model.clip,
             "typical": dict(self.space.typical),
-            "refits": numbers,
+            **refits,
             "rows": pack_frame(rows, "rows", arrays),
         }
         return Archive(content, arrays, members)
 
-    def pack_refits(self, rows: "pd.DataFrame") -> tuple[list[int] | None, dict[str, bytes]]:  # noqa: ARG002 - for subclasses with refits
-        """Return the number of refits and the members of the file with them; `rows` are some that they can read."""
-        return None, {}
+    def pack_refits(self, rows: "pd.DataFrame", arrays: dict[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:  # noqa: ARG002 - for subclasses with refits
+        """Return what a file says of the refits, and the members with them; `rows` are some that they can read.
+
+        Arrays are added to those given.
+        """
+        return {"refits": None}, {}
 
     @classmethod
     def unpack(cls, archive: Archive, schema: FeatureSchema, model: Any) -> Self:

@@ -1,6 +1,8 @@
 #include "_core/kernels/arrays.hpp"
+#include "models/trees/kernels/reading.hpp"
 #include "planner/search/kernels/nearest.hpp"
 #include "planner/search/kernels/plans.hpp"
+#include "planner/search/kernels/trees_plans.hpp"
 
 namespace copa {
 
@@ -53,6 +55,29 @@ Choice read_choice(nb::handle r) {
             input<double, 1>(r, "alike"),        output<std::int64_t, 1>(r, "chosen"), output<std::int64_t, 1>(r, "size")};
 }
 
+// Those of search/tree_arguments.py.
+on_trees::SearchedTrees read_searched_trees(nb::handle r) {
+    return {input<std::int64_t, 1>(r, "ensembles"), input<std::int64_t, 1>(r, "roots"), input<std::int32_t, 2>(r, "nodes"),
+            input<double, 1>(r, "value"), input<std::uint64_t, 1>(r, "sets"), input<std::int64_t, 1>(r, "n_codes")};
+}
+on_trees::TreeProblem read_tree_problem(nb::handle r) {
+    return {input<std::int64_t, 1>(r, "starts"),     input<std::int64_t, 1>(r, "coded"),
+            input<std::int64_t, 1>(r, "first_cell"), input<double, 1>(r, "least"),
+            input<double, 1>(r, "greatest"),         input<std::int32_t, 1>(r, "cell_codes"),
+            input<double, 2>(r, "rules"),            input<double, 1>(r, "factors"),
+            number<std::int64_t>(r, "cap"),          number<std::int64_t>(r, "n_models"),
+            {input<std::int64_t, 1>(r, "stop").data}};
+}
+on_trees::TreeSettings read_tree_settings(nb::handle r) {
+    return {number<std::int64_t>(r, "width"), number<std::int64_t>(r, "depth"), number<std::int64_t>(r, "n_reduced"),
+            number<std::int64_t>(r, "n_exchanged"),
+            number<std::int64_t>(r, "n_starts"), number<double>(r, "spare")};
+}
+on_trees::FoundTreeRows read_tree_rows(nb::handle r) {
+    return {output<std::int64_t, 1>(r, "counts"), output<double, 3>(r, "rows"), output<double, 3>(r, "said"),
+            output<std::int64_t, 1>(r, "finished")};
+}
+
 }  // namespace
 }  // namespace search
 
@@ -98,6 +123,26 @@ void bind_search(nb::module_& module) {
         },
         "prices"_a, "choice"_a,
         "Choose a plan from rows that are known already, by the same criterion as `find_plans`.");
+    module.def(
+        "search_trees",
+        [](nb::handle problem, nb::handle trees, nb::handle links, nb::handle prices, nb::handle regions,
+           Input<std::int32_t, 2> codes, Input<double, 2> slack, Input<double, 2> training, nb::handle settings,
+           nb::handle found) {
+            const auto problem_view = search::read_tree_problem(problem);
+            const auto trees_view = search::read_searched_trees(trees);
+            const auto links_view = trees::read_links(links);
+            const auto prices_view = search::read_prices(prices);
+            const search::on_trees::TreeApplicants applicants{search::read_regions(regions), view(codes), view(slack)};
+            const auto training_view = view(training);
+            const auto settings_view = search::read_tree_settings(settings);
+            const auto found_view = search::read_tree_rows(found);
+            nb::gil_scoped_release unlocked;
+            search::on_trees::search_trees(problem_view, trees_view, links_view, prices_view, applicants, training_view,
+                                 settings_view, found_view);
+        },
+        "problem"_a, "trees"_a, "links"_a, "prices"_a, "regions"_a, "codes"_a.noconvert(), "slack"_a.noconvert(),
+        "training"_a.noconvert(), "settings"_a, "found"_a,
+        "Search good rows on tree ensembles, and write them to `found`; the named tuples of search/tree_arguments.py.");
     module.attr("VARIANTS") = search::VARIANTS;
 }
 
