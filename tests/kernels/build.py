@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
 FUZZ = (
+    "unit/_core/test_kernels.py",
     "unit/_core/test_small_matrices.py",
     "unit/_core/test_projection.py",
     "unit/theory/bounds",

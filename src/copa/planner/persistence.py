@@ -6,7 +6,6 @@ that loading it makes objects of known types only, and runs nothing.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -220,9 +219,8 @@ def complete_settings(content: dict[str, Any], planner_class: Any) -> dict[str, 
     settings = content["settings"]
     if not isinstance(settings, dict):
         raise TypeError("its settings are none")
-    parameters = signature(planner_class.__init__).parameters
-    names = planner_class._get_param_names()  # noqa: SLF001 - scikit-learn's only way to ask a class
-    defaults = {name: parameters[name].default for name in names if name not in NOT_SAVED}
+    unset = planner_class(model=None).get_params(deep=False)
+    defaults = {name: value for name, value in unset.items() if name not in NOT_SAVED}
     require_known_entries(settings, defaults, "setting", content)
     content["settings"] = defaults | settings
     return dict(content["settings"])
