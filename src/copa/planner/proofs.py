@@ -1,4 +1,4 @@
-"""Proofs about plans: how far the cheapest option is from the cheapest row, and that where none is found none exists."""
+"""Proofs about plans: how far the cheapest option is from the cheapest row, or that there is no row."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -42,7 +42,9 @@ class Proofs:
     """Proofs about the plans of N applicants.
 
     They are about single rows, whatever else a plan has: a row must obey the schema, be accepted today and, where each
-    option or all of them were asked for a level, reach it. Plausibility is no part of a proof.
+    option or all of them were asked for a level, reach it. Plausibility is no part of a proof. Of tree ensembles the
+    refits that certify decide what reaches a level, and the search does not go by them: it may well pay more, or find
+    nothing, where a certified row exists.
 
     Attributes
     ----------
@@ -54,7 +56,7 @@ class Proofs:
     bound : ndarray of shape (N,)
         No row costs less; infinite where there is none.
     rows : DataFrame
-        Rows that cost no more than the bound, where they were met, as options; numbered by applicant.
+        Rows that cost no more than the bound, where they were met; the index is the position of the applicant.
     """
 
     verdict: npt.NDArray[np.str_]
@@ -75,7 +77,7 @@ class Proofs:
         lines = [f"{counts[verdict]} {verdict}: {IN_WORDS[verdict]}" for verdict in IN_WORDS if counts[verdict]]
         beyond = self.cost[self.verdict == BOUNDED] / self.bound[self.verdict == BOUNDED] - 1.0
         if len(beyond):
-            lines.append(f"bounded ones cost at most {100.0 * beyond.max():.1f} % more than they must")
+            lines.append(f"bounded ones cost up to {100.0 * beyond.max():.1f} % more than their bound")
         return "\n".join(lines) or "nothing to prove: no plan was sought"
 
 

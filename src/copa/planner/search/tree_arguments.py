@@ -79,3 +79,25 @@ class FoundTreeRows(NamedTuple):
             np.zeros((n_applicants, n_rows, 3)),
             np.zeros(n_applicants, dtype=np.int64),
         )
+
+
+class TreeRequirement(NamedTuple):
+    """What a row must reach whose cost is to be bounded."""
+
+    least_today: float  # score of today's model
+    factor: float  # of the spread of the others' scores, up to which it may take from their mean; negative for none
+    best: float  # cost of a row that is known; infinite without one
+
+
+class TreeProof(NamedTuple):
+    """What is proven of the rows of one applicant."""
+
+    cost: Floats  # (1,) no row costs less; infinite where there is none
+    finished: Ints  # (1,) 0 where the time was up before the cost was that of a row
+    met: Ints  # (1,) whether a row was met that costs less than the one that was known
+    row: Floats  # (F,) the cheapest that was met
+
+    @classmethod
+    def empty(cls, n_columns: int) -> "TreeProof":
+        """Room for a proof about rows of so many columns."""
+        return cls(np.zeros(1), np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), np.zeros(n_columns))

@@ -3,19 +3,29 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from copa._core.arrays import Array
 from copa._core.threads import for_each_chunk, stopping_at
-from copa._kernels import search_trees
+from copa._kernels import prove_tree_row, search_trees
 from copa.models.trees import TreeEnsembles
+from copa.models.trees.arrays import Int32s
 from copa.planner.search.arguments import take_rows
+from copa.planner.search.cheapest import Bound
 from copa.planner.search.problem import ActionSpace
 from copa.planner.search.ranges import precision_of
 from copa.planner.search.run import read_coefficients
-from copa.planner.search.tree_arguments import FoundTreeRows, SearchedTrees, TreeProblem, TreeSettings
+from copa.planner.search.tree_arguments import (
+    FoundTreeRows,
+    SearchedTrees,
+    TreeProblem,
+    TreeProof,
+    TreeRequirement,
+    TreeSettings,
+)
 from copa.planner.search.tree_cells import CellsOfColumn, number_cells, read_cells
 from copa.theory.sets.ambiguity import AmbiguitySet
 
@@ -100,30 +110,23 @@ class TreeSearcher:
             Of `perf_counter`.
         progress : callable, optional
         """
-        space, n = self.space, len(applicants)
-        cells = read_cells(space, self.ensembles, self._number_cells(applicants), applicants)
-        codes = self.ensembles.codes(applicants.table)
-        found = FoundTreeRows.empty(n, N_ROWS, len(space.columns))
+        n = len(applicants)
+        problem, codes = self._problem(applicants, np.asarray(factors, dtype=np.float64))
+        found = FoundTreeRows.empty(n, N_ROWS, len(self.space.columns))
         training = np.ascontiguousarray(training)
 
         def work(some: slice) -> None:
-            problem = TreeProblem(
-                space.starts,
-                cells.coded,
-                cells.first,
-                cells.least,
-                cells.greatest,
-                cells.codes,
-                space.rule_shares,
-                np.asarray(factors, dtype=np.float64),
-                space.cap,
-                len(self.ensembles),
-                stop,
-            )
             regions, rows = take_rows(applicants.regions, some), take_rows(found, some)
             own = (codes[some], np.ascontiguousarray(applicants.slack[some]), training)
             search_trees(
-                problem, self._trees, self.ensembles.links, space.prices, regions, *own, settings, rows
+                problem._replace(stop=stop),
+                self._trees,
+                self.ensembles.links,
+                self.space.prices,
+                regions,
+                *own,
+                settings,
+                rows,
             )
             if progress is not None:
                 progress(len(range(*some.indices(n))))
@@ -131,3 +134,27 @@ class TreeSearcher:
         with stopping_at(deadline) as stop:
             for_each_chunk(work, n, 1, n_jobs, in_kernels=True)
         return found
+
+    def prove(self, applicant: "Applicants", requirement: TreeRequirement, seconds: float) -> Bound:
+        """Bound the cost of the rows of one applicant that do what is required."""
+        problem, codes = self._problem(applicant, np.zeros(0))
+        proof = TreeProof.empty(len(self.space.columns))
+        with stopping_at(perf_counter() + seconds) as stop:
+            given = (self.space.prices, applicant.regions, codes, requirement, proof)
+            prove_tree_row(problem._replace(stop=stop), self._trees, self.ensembles.links, *given)
+        exact = bool(proof.finished[0]) and bool(proof.met[0]) and self._obeys(applicant, proof.row)
+        return Bound(float(proof.cost[0]), proof.row if exact else None)
+
+    def _obeys(self, applicant: "Applicants", row: Array) -> bool:
+        """Return whether a row obeys the rules, which the proof leaves out."""
+        slack = self.space.slack_after(applicant.slack, applicant.regions.own, row[None])
+        return bool((slack >= 0.0).all())
+
+    def _problem(self, applicants: "Applicants", factors: Array) -> tuple[TreeProblem, Int32s]:
+        """What all applicants share, with a `stop` that is never set; and the codes of their rows."""
+        space = self.space
+        cells = read_cells(space, self.ensembles, self._number_cells(applicants), applicants)
+        shared = (cells.coded, cells.first, cells.least, cells.greatest, cells.codes)
+        never = np.zeros(1, dtype=np.int64)
+        problem = TreeProblem(space.starts, *shared, space.rule_shares, factors, space.cap, len(self.ensembles), never)
+        return problem, self.ensembles.codes(applicants.table)

@@ -30,7 +30,7 @@ def read_surrogate(value: Any) -> type[BlackBoxStrategy]:
     )
 
 
-STORED: dict[str, type[Strategy]] = {cls.kind: cls for cls in (Linear, FeatureMap, Trees)} | SURROGATES
+STORED: dict[str, type[Strategy]] = {**{cls.kind: cls for cls in (Linear, FeatureMap, Trees)}, **SURROGATES}
 
 
 def stored_strategy(content: Mapping[str, Any]) -> type[Strategy]:

@@ -12,6 +12,9 @@ from copa.data.schema.columns import ReadTable
 from copa.models.black_box import BlackBox
 from copa.models.trees import TreeEnsembles
 from copa.planner.search.arguments import Outcome
+from copa.planner.search.cheapest import Bound
+from copa.planner.search.run import read_coefficients
+from copa.planner.search.tree_arguments import TreeRequirement
 from copa.planner.search.trees import GUIDED, TreeSearcher, needed_ratios
 from copa.planner.settings import Execution, FitSettings
 from copa.planner.strategies.applicants import Applicants
@@ -144,6 +147,21 @@ class Trees(Refitted):
         options = self.write_options(applicants, plans, run.n_jobs)
         plans.highest[:] = 0.0  # what the search's own refits say is no guarantee: that of the options delivered is
         return Found(plans, options.take(self.certified(options, request)))
+
+    @cached_property
+    def _prover(self) -> TreeSearcher:
+        certifying = np.arange(1 + self.n_searching, len(self.ensembles))
+        return TreeSearcher(self.space, self.ensembles.take(np.append(0, certifying)))
+
+    def cheapest_row(self, applicant: Applicants, level: float, best: float, points: Array, seconds: float) -> Bound:  # noqa: ARG002 - rows that are known say nothing of others
+        """Bound the cost by branch and bound over the cells of today's model and of the refits that certify."""
+        ambiguity, prover = self.ambiguity(1), self._prover
+        if level < 0.0:
+            return TreeSearcher(self.space, self._today).prove(applicant, TreeRequirement(0.0, -1.0, best), seconds)
+        if float(ambiguity.guarantee(1.0, 0.0, 0.0)) < level:
+            return Bound(np.inf)
+        b, c = read_coefficients(ambiguity, level)
+        return prover.prove(applicant, TreeRequirement(0.0, b + c * ambiguity.radius, best), seconds)
 
     def pack_refits(self, rows: "pd.DataFrame", arrays: dict[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:  # noqa: ARG002 - for strategies that store models
         """The trees as arrays."""

@@ -3,6 +3,7 @@
 #include "planner/search/kernels/nearest.hpp"
 #include "planner/search/kernels/plans.hpp"
 #include "planner/search/kernels/trees_plans.hpp"
+#include "planner/search/kernels/trees_proof.hpp"
 
 namespace copa {
 
@@ -72,6 +73,13 @@ on_trees::TreeSettings read_tree_settings(nb::handle r) {
     return {number<std::int64_t>(r, "width"), number<std::int64_t>(r, "depth"), number<std::int64_t>(r, "n_reduced"),
             number<std::int64_t>(r, "n_exchanged"),
             number<std::int64_t>(r, "n_starts"), number<double>(r, "spare")};
+}
+on_trees::TreeRequirement read_tree_requirement(nb::handle r) {
+    return {number<double>(r, "least_today"), number<double>(r, "factor"), number<double>(r, "best")};
+}
+on_trees::TreeProof read_tree_proof(nb::handle r) {
+    return {output<double, 1>(r, "cost"), output<std::int64_t, 1>(r, "finished"), output<std::int64_t, 1>(r, "met"),
+            output<double, 1>(r, "row")};
 }
 on_trees::FoundTreeRows read_tree_rows(nb::handle r) {
     return {output<std::int64_t, 1>(r, "counts"), output<double, 3>(r, "rows"), output<double, 3>(r, "said"),
@@ -143,6 +151,24 @@ void bind_search(nb::module_& module) {
         "problem"_a, "trees"_a, "links"_a, "prices"_a, "regions"_a, "codes"_a.noconvert(), "slack"_a.noconvert(),
         "training"_a.noconvert(), "settings"_a, "found"_a,
         "Search good rows on tree ensembles, and write them to `found`; the named tuples of search/tree_arguments.py.");
+    module.def(
+        "prove_tree_row",
+        [](nb::handle problem, nb::handle trees, nb::handle links, nb::handle prices, nb::handle regions,
+           Input<std::int32_t, 2> codes, nb::handle requirement, nb::handle proof) {
+            const auto problem_view = search::read_tree_problem(problem);
+            const auto trees_view = search::read_searched_trees(trees);
+            const auto links_view = trees::read_links(links);
+            const auto prices_view = search::read_prices(prices);
+            const auto regions_view = search::read_regions(regions);
+            const auto codes_view = view(codes);
+            const auto requirement_view = search::read_tree_requirement(requirement);
+            const auto proof_view = search::read_tree_proof(proof);
+            nb::gil_scoped_release unlocked;
+            search::on_trees::prove_cheapest(problem_view, trees_view, links_view, prices_view, regions_view, codes_view,
+                                             requirement_view, proof_view);
+        },
+        "problem"_a, "trees"_a, "links"_a, "prices"_a, "regions"_a, "codes"_a.noconvert(), "requirement"_a, "proof"_a,
+        "Prove what the first applicant's rows cost at least, and write it to `proof`; named tuples as above.");
     module.attr("VARIANTS") = search::VARIANTS;
 }
 

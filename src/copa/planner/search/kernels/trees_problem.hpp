@@ -163,18 +163,18 @@ inline void number_candidates(const Standing& at, OpenColumn& open, const std::v
     place_own();
 }
 
-// Candidates of a column of levels; where there are more than 64, the cheapest.
-inline void level_candidates(const Standing& at, OpenColumn& open) {
+// Candidates of a column of levels; where there are more than so many, the cheapest.
+inline void level_candidates(const Standing& at, OpenColumn& open, Index most) {
     const TreeProblem& p = at.problem;
     const Index f = open.column, shift = p.first_cell[f] - p.starts[f];
     std::vector<Index> levels;
     for (Index a = p.starts[f]; a < p.starts[f + 1]; ++a) {
         if (at.allowed[a] && static_cast<double>(a) != at.own[f]) levels.push_back(a);
     }
-    if (static_cast<Index>(levels.size()) >= MOST_CANDIDATES) {
+    if (static_cast<Index>(levels.size()) >= most) {
         std::stable_sort(levels.begin(), levels.end(),
                          [&](Index a, Index b) { return at.level_prices[a] < at.level_prices[b]; });
-        levels.resize(MOST_CANDIDATES - 1);
+        levels.resize(most - 1);
     }
     open.own = 0;
     add_candidate(at, open, at.own[f], at.codes[p.coded[f]], level(at.own[f]) + shift);
@@ -302,7 +302,7 @@ inline Specialised whole_problem(const Standing& at) {
                 number_candidates(at, open, thinned(open_cells(at, f)));
             }
         } else {
-            level_candidates(at, open);
+            level_candidates(at, open, MOST_CANDIDATES);
         }
         if (open.values.size() > 1) whole.open.push_back(std::move(open));
     }
