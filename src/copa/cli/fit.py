@@ -14,7 +14,7 @@ from copa._core.progress import stage
 from copa._core.words import listed, shown
 from copa.cli.commands import wants_json
 from copa.cli.files import load_model, open_data, planner_settings, require_columns, require_outputs, set_up
-from copa.cli.messages import MisuseError, misuse, say, show, show_json
+from copa.cli.messages import MisuseError, misuse, say, show, show_json, show_table
 from copa.cli.options import Drop, Favourable, ModelFile, PlannerOptions, Schema, Target, TrustPickle
 from copa.data.schema import FeatureSchema
 from copa.data.schema.recognition import many_texts
@@ -22,7 +22,7 @@ from copa.data.schema.support import withheld_in_words
 from copa.data.tables.casting import kinds_of
 from copa.data.tables.cells import text_of
 from copa.data.tables.files import TableFile
-from copa.exceptions import BlackBoxWarning, DataError, WeakModelWarning
+from copa.exceptions import BlackBoxWarning, DataError, OutOfReachWarning, WeakModelWarning
 from copa.models.decisions import match_label
 from copa.models.encoders import encoder_categories
 
@@ -100,7 +100,7 @@ def _learn(planner: Any, training: "TrainingData", *, target: str, favourable: A
     if reason := why_black_box(planner.model):
         say(f"note: {reason}")
     with warnings.catch_warnings():
-        for said in (WeakModelWarning, BlackBoxWarning):
+        for said in (WeakModelWarning, BlackBoxWarning, OutOfReachWarning):
             warnings.simplefilter("ignore", said)
         planner.fit(features, labels)
     weakness = weakness_of(planner.strategy_.model, features, labels)
@@ -119,6 +119,7 @@ def _learn(planner: Any, training: "TrainingData", *, target: str, favourable: A
         "radius_source": planner.radius_source_,
         "reliability": planner.strategy_.reliability,
         "shortage": planner.strategy_.shortage,
+        "served": None if planner.served_ is None else planner.served_.to_frame().to_dict("records"),
     }
 
 
@@ -176,6 +177,12 @@ def _show_facts(facts: dict[str, Any], output: Path, *, schema_given: bool) -> N
     show(f"What the next models may do: radius {facts['radius']:.3g} ({facts['radius_source']}).")
     if facts["shortage"]:
         show(f"Note: {facts['shortage']}. Plans will be fragile.")
+    if facts["served"] is not None:
+        show("Of declined training rows that were tried, so many have a plan that reaches a guarantee:")
+        show_table(
+            ["guarantee", "rows", "share"],
+            [[f"{line['guarantee']:g}", str(line["rows"]), f"{line['share']:.0%}"] for line in facts["served"]],
+        )
     if not schema_given:
         show("Schema: inferred from the data. Whether a column can change is not in the data: read it before you plan.")
     show(f"Bundle: {output}")

@@ -28,8 +28,10 @@ from copa.planner.persistence import FORMAT, StoredPlanner, pack_planner, unpack
 from copa.planner.plan import BLOCK, plan_block
 from copa.planner.proofs import Proofs, prove_plans
 from copa.planner.representation import planner_html, planner_line
+from copa.planner.served import Served, try_rows, warn_if_out_of_reach
 from copa.planner.settings import Execution, read_time_limit
 from copa.planner.strategies.base import Strategy
+from copa.planner.strategies.refitted import Refitted
 from copa.planner.strategies.weighted import Weighted
 from copa.planner.wishes import Wishes
 from copa.plans import PlanBatch, PlanRequest
@@ -116,6 +118,8 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         Shape of the ambiguity set.
     radius_source_ : str
         Source of the radius, in words.
+    served_ : Served or None
+        Guarantees that plans for a sample of declined training rows reached, of a model whose refits certify them.
     template_ : DataFrame
         Columns that applicants must have, in the dtypes of the training data, without rows.
 
@@ -224,10 +228,20 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         # One thread for BLAS: its matrices are small here, and threads that wait for the next one spin.
         with showing(self.progress), stage("fitting the planner"), one_blas_thread:
             self.strategy_ = learn(self, table, y, described, favourable)
+            self.served_ = self._try_rows(table)
+        if self.served_ is not None:
+            warn_if_out_of_reach(self.served_)
         self.fitted_settings_ = as_fitted(self)
         self.template_ = table.iloc[:0][[*dict.fromkeys([*self.strategy_.model.columns, *self.schema_.names])]]
         self.fingerprint_ = Fingerprint.take(self.model, self.strategy_.model, self.strategy_.reference_rows)
         return self
+
+    def _try_rows(self, table: "pd.DataFrame") -> Served | None:
+        """Say what can be certified, where refits decide it: of a linear model a formula does."""
+        if not isinstance(self.strategy_, Refitted) or read_later_models(self.later_models).expected:
+            return None
+        with stage("planning for some declined rows"):
+            return try_rows(self.strategy_, table, self._request(), replace(self._execution(), deadline=np.inf))
 
     def with_wishes(self, wishes: Wishes) -> Self:
         """Return a planner for one person's wishes; this one stays as it is.
@@ -485,6 +499,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         """Read the bytes of a file; the planner is ready to plan."""
         stored = unpack_planner(cls, raw, path, model)
         planner = stored.planner
+        planner.served_ = None  # nothing was tried
         planner.fitted_settings_ = as_fitted(planner)
         planner.fingerprint_ = Fingerprint.take(
             planner.model, planner.strategy_.model, planner.strategy_.reference_rows
