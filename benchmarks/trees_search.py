@@ -135,7 +135,11 @@ def _range(feature: Any) -> Any:
 
 def main() -> None:
     """Print how the efforts compare."""
-    tasks = {"German credit": german(), "generated, 6 columns": generated(6, 1), "generated, 12 columns": generated(12, 2)}
+    tasks = {
+        "German credit": german(),
+        "generated, 6 columns": generated(6, 1),
+        "generated, 12 columns": generated(12, 2),
+    }
     for title, task in tasks.items():
         for kind, model in MODELS.items():
             fitted = clone(model).fit(task.table, task.labels)

@@ -112,6 +112,11 @@ def select_options(prices: object, choice: object) -> None:
     Choose a plan from rows that are known already, by the same criterion as `find_plans`.
     """
 
+def search_trees(problem: object, trees: object, links: object, prices: object, regions: object, codes: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], slack: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], training: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], settings: object, found: object) -> None:
+    """
+    Search good rows on tree ensembles, and write them to `found`; the named tuples of search/tree_arguments.py.
+    """
+
 VARIANTS: int = 24
 
 def lay_out_trees(trees: object, small: object) -> None:

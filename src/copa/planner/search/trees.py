@@ -122,9 +122,7 @@ class TreeSearcher:
             )
             regions, rows = take_rows(applicants.regions, some), take_rows(found, some)
             own = (codes[some], np.ascontiguousarray(applicants.slack[some]), training)
-            search_trees(
-                problem, self._trees, self.ensembles.links, space.prices, regions, *own, settings, rows
-            )
+            search_trees(problem, self._trees, self.ensembles.links, space.prices, regions, *own, settings, rows)
             if progress is not None:
                 progress(len(range(*some.indices(n))))
 
