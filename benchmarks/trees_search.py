@@ -15,13 +15,13 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 
 import copa
+from copa.data.schema.columns import ReadTable
 from copa.models.black_box import BlackBox
 from copa.models.trees import TreeEnsembles
 from copa.planner.search.regions import read_regions
 from copa.planner.search.trees import ALONE, TreeSearcher
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.black_box import local_space
-from copa.data.schema.columns import ReadTable
 from copa.plans.cost import L1, unit_of_effort
 
 MODELS = {
@@ -99,7 +99,8 @@ def efforts_here(task: Task, model: Any, declined: pd.DataFrame) -> tuple[np.nda
             for f, feature in enumerate(space.columns):
                 written[feature.name] = found.rows[i, :count, f].astype(written[feature.name].dtype)
             good = box.accepts(written) & task.schema.obeys(rows, ReadTable.of(written), np.full(count, i))
-            assert good.all(), "a row is not what the search takes it for"
+            if not good.all():
+                raise AssertionError("a row is not what the search takes it for")
             best[i] = efforts.min()
     return best, spent
 

@@ -1,4 +1,4 @@
-"""The search on trees against all rows that there are: small tables, every allowed row scored by the models themselves."""
+"""The search on trees against all rows that there are: in small tables, scored by the models themselves."""
 
 from itertools import product
 

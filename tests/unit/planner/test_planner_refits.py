@@ -1,6 +1,5 @@
 """What is fitted again to resampled rows: all of the model, and nothing but the model."""
 
-import numpy as np
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import RandomForestClassifier

@@ -39,10 +39,11 @@ def number_cells(space: ActionSpace, ensembles: TreeEnsembles, precisions: tuple
     cells = {}
     for feature, precision in zip(space.numeric, precisions, strict=True):
         place = _place(ensembles, feature)
+        cuts = ensembles.cuts[place] if place >= 0 else None
         if place < 0:
             cells[feature.name] = np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.int32)
-        elif ensembles.cuts[place] is not None:
-            cells[feature.name] = _between_cuts(feature, ensembles.cuts[place], tested[place], precision)
+        elif cuts is not None:
+            cells[feature.name] = _between_cuts(feature, cuts, tested[place], precision)
         else:
             cells[feature.name] = _known_numbers(ensembles, place)
     return cells
