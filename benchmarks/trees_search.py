@@ -1,7 +1,7 @@
 """Efforts of the search on trees beside those of treecf, which proves its optimum: today's model alone, no robustness.
 
 German credit with its texts as numbers, and two generated tables. Both are given the same columns, ranges, steps,
-directions and prices, and the same forests or boosting. treecf has a time limit for each applicant, and only what it has
+directions and prices, and the same forests or boosting. treecf has a time limit for each applicant; only what it has
 proven is compared with. `make bench` does not run it; `python -m benchmarks.trees_search` does, with treecf installed.
 """
 
