@@ -1,9 +1,8 @@
 """Efforts of the search on trees beside those of treecf, which proves its optimum: today's model alone, no robustness.
 
 German credit with its texts as numbers, and two generated tables. Both are given the same columns, ranges, steps,
-directions and prices, and the same forest of 100 trees or boosting; treecf has a time limit for each applicant, and only
-what it has proven is compared with. `make bench` does not run it; `python -m benchmarks.trees_search` does, with treecf
-installed.
+directions and prices, and the same forests or boosting. treecf has a time limit for each applicant; only what it has
+proven is compared with. `make bench` does not run it; `python -m benchmarks.trees_search` does, with treecf installed.
 """
 
 from time import process_time
@@ -15,13 +14,13 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 
 import copa
+from copa.data.schema.columns import ReadTable
 from copa.models.black_box import BlackBox
 from copa.models.trees import TreeEnsembles
 from copa.planner.search.regions import read_regions
 from copa.planner.search.trees import ALONE, TreeSearcher
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.black_box import local_space
-from copa.data.schema.columns import ReadTable
 from copa.plans.cost import L1, unit_of_effort
 
 MODELS = {
@@ -99,7 +98,8 @@ def efforts_here(task: Task, model: Any, declined: pd.DataFrame) -> tuple[np.nda
             for f, feature in enumerate(space.columns):
                 written[feature.name] = found.rows[i, :count, f].astype(written[feature.name].dtype)
             good = box.accepts(written) & task.schema.obeys(rows, ReadTable.of(written), np.full(count, i))
-            assert good.all(), "a row is not what the search takes it for"
+            if not good.all():
+                raise AssertionError("a row is not what the search takes it for")
             best[i] = efforts.min()
     return best, spent
 
@@ -135,7 +135,11 @@ def _range(feature: Any) -> Any:
 
 def main() -> None:
     """Print how the efforts compare."""
-    tasks = {"German credit": german(), "generated, 6 columns": generated(6, 1), "generated, 12 columns": generated(12, 2)}
+    tasks = {
+        "German credit": german(),
+        "generated, 6 columns": generated(6, 1),
+        "generated, 12 columns": generated(12, 2),
+    }
     for title, task in tasks.items():
         for kind, model in MODELS.items():
             fitted = clone(model).fit(task.table, task.labels)

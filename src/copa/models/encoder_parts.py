@@ -119,7 +119,7 @@ class Ordinal:
 
     names: tuple[str, ...]
     numbers: tuple[dict[Hashable, float], ...]
-    unknown: float | None
+    unknown: tuple[float | None, ...]
     missing: tuple[float | None, ...]
 
     @property
@@ -133,7 +133,7 @@ class Ordinal:
         if entries is None:
             return None
         positions, cells = entries
-        known = [self.numbers[k].get(entry, self.unknown) for k, entry in cells]
+        known = [self.numbers[k].get(entry, self.unknown[k]) for k, entry in cells]
         if any(number is None for number in known):
             return None
         rows: Array = np.array(known, dtype=np.float64)[positions]
@@ -141,7 +141,7 @@ class Ordinal:
 
     def codes(self, column: int) -> tuple[str, LevelCodes]:
         """The raw column behind an encoded one, and what becomes of its values there."""
-        return self.names[column], LevelCodes(self.numbers[column], self.unknown, self.missing[column])
+        return self.names[column], LevelCodes(self.numbers[column], self.unknown[column], self.missing[column])
 
 
 Part = Numbers | OneHot | Ordinal
@@ -215,9 +215,33 @@ def _part_of(transformer: Any, names: tuple[str, ...]) -> Part | None:
     if inner and _looks_up(inner[-1]):
         filled = _fills(inner[0], len(names)) if len(inner) == 2 else ()
         return None if len(inner) > 2 or filled is None else _read_levels(inner[-1], names, filled)
-    steps = [_step_of(step) for step in inner]
+    looks_up = bool(inner) and _looks_up(inner[0])
+    steps = [_step_of(step) for step in inner[looks_up:]]
     known = [step for step in steps if step is not None]
-    return Numbers(names, tuple(known)) if len(known) == len(steps) else None
+    if len(known) < len(steps):
+        return None
+    if not looks_up:
+        return Numbers(names, tuple(known))
+    levels = _read_levels(inner[0], names, ())
+    return _after_steps(levels, known) if isinstance(levels, Ordinal) else None
+
+
+def _after_steps(levels: Ordinal, steps: list[Step]) -> Ordinal:
+    """The numbers that stand for values, once some functions were applied to them."""
+
+    def apply(number: float, column: int) -> float:
+        values = np.array([number])
+        for step in steps:
+            values = step.at(values, np.array([column]))
+        return float(values[0])
+
+    def apply_to_known(numbers: tuple[float | None, ...]) -> tuple[float | None, ...]:
+        return tuple(None if number is None else apply(number, k) for k, number in enumerate(numbers))
+
+    numbers = tuple(
+        {value: apply(number, k) for value, number in known.items()} for k, known in enumerate(levels.numbers)
+    )
+    return Ordinal(levels.names, numbers, apply_to_known(levels.unknown), apply_to_known(levels.missing))
 
 
 def _fills(imputer: Any, n_columns: int) -> tuple[Hashable, ...] | None:
@@ -277,7 +301,7 @@ def _ordinal(encoder: Any, names: tuple[str, ...], columns: Columns) -> Ordinal:
         is_own = place is not None and place not in known.values()
         missing.append(of_missing if is_own else unknown if place is None else float(place))
         assert place is None or place < len(categories)  # noqa: S101 - a position among them
-    return Ordinal(names, tuple(numbers), unknown, tuple(missing))
+    return Ordinal(names, tuple(numbers), (unknown,) * len(columns), tuple(missing))
 
 
 def _step_of(transformer: Any) -> Step | None:  # noqa: PLR0911 - a line per transformer

@@ -15,7 +15,7 @@ def alone(model):
     return loans.planner(model, n_options=1, plausibility=0.0)
 
 
-def test_nobody_is_proven_of_whom_no_plan_was_sought(alone, declined):
+def test_nobody_is_proven_of_whom_no_plan_was_sought(alone):
     accepted = loans.people(60, 3)
     accepted = accepted[alone.model.predict(accepted)].head(2)
     proofs = alone.prove(alone.plan(accepted))
@@ -61,7 +61,7 @@ def test_the_summary_counts_the_verdicts():
     ]
 
 
-def test_a_model_that_is_only_queried_is_refused_by_name(declined):
+def test_a_model_that_is_only_queried_is_refused_by_name():
     from sklearn.neighbors import KNeighborsClassifier
 
     table = loans.people(150, 7)

@@ -5,8 +5,9 @@ value of the other columns, with missing cells and with values that were never s
 two: an error is its own affair then.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from copa._core.arrays import Array
 from copa._core.threads import one_thread_no_warnings
 from copa.data.schema.columns import ReadTable
 from copa.models.black_box import BlackBox
+from copa.models.trees.arrays import LEAF
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,12 +45,12 @@ def disagreement(
     """
     if len(X) == 0:
         return "there are no rows to compare it with its trees"
-    rng = np.random.default_rng(SEED)
+    rng, table = np.random.default_rng(SEED), ReadTable(X)
     with one_thread_no_warnings():
         for k, (model, rounding) in enumerate(zip(models, roundings, strict=True)):
             read = ensembles.take(np.array([k]))
-            tables = _rows(read, model, X, OF_OTHERS if k else OF_FIRST, rng)
-            for number, rows in enumerate(tables[:1] if k else tables):
+            tables = _rows(read, model, table, OF_OTHERS if k else OF_FIRST, rng)
+            for number, rows in enumerate(islice(tables, 1 if k else None)):
                 theirs = _probabilities(model, rows)
                 if theirs is None and number == 0:
                     return "it cannot read rows like those of its own table"
@@ -83,18 +85,19 @@ def _probabilities(model: BlackBox, rows: "pd.DataFrame") -> Array | None:
     return np.asarray(both[:, model.position])
 
 
-def _rows(read: "TreeEnsembles", model: BlackBox, X: "pd.DataFrame", n_rows: int, rng: Any) -> "list[pd.DataFrame]":
+def _rows(read: "TreeEnsembles", model: BlackBox, table: ReadTable, n_rows: int, rng: Any) -> "Iterator[pd.DataFrame]":
     """Rows of the table, half of their cells at thresholds; such rows with missing cells; and with unseen values."""
-    drawn = X[list(model.columns)].iloc[rng.integers(len(X), size=n_rows)].reset_index(drop=True)
-    tested = set(np.unique(read.arrays.column[read.arrays.kind != 0]).tolist())
-    own = {place: _own_cuts(read, place) for place in tested}
-    placed = {read.columns[k]: _placed(read, k, own[k], X, drawn, rng) for k in sorted(tested)}
-    numbers = [read.columns[k] for k in sorted(tested) if read.cuts[k] is not None]
-    values = [read.columns[k] for k in sorted(tested) if read.cuts[k] is None]
-    at_cuts = drawn.assign(**placed)
-    lacking = at_cuts.assign(**{name: _thinned(at_cuts[name], rng) for name in numbers})
-    unseen = at_cuts.assign(**{name: _with_unseen(at_cuts[name], rng) for name in values})
-    return [at_cuts, *([lacking] if numbers else []), *([unseen] if values else [])]
+    places = rng.integers(len(table), size=n_rows)
+    drawn = table.frame[list(model.columns)].iloc[places].reset_index(drop=True)
+    tested = np.unique(read.arrays.column[read.arrays.kind != LEAF]).tolist()
+    at_cuts = drawn.assign(**{read.columns[k]: _placed(read, k, table, drawn, rng) for k in tested})
+    yield at_cuts
+    numbers = [read.columns[k] for k in tested if read.cuts[k] is not None]
+    values = [read.columns[k] for k in tested if read.cuts[k] is None]
+    if numbers:
+        yield at_cuts.assign(**{name: _thinned(at_cuts[name], rng) for name in numbers})
+    if values:
+        yield at_cuts.assign(**{name: _with_unseen(at_cuts[name], rng) for name in values})
 
 
 def _own_cuts(read: "TreeEnsembles", place: int) -> Array:
@@ -103,18 +106,18 @@ def _own_cuts(read: "TreeEnsembles", place: int) -> Array:
     if cuts is None:
         return np.zeros(0)
     arrays = read.arrays
-    own = cuts[np.unique(arrays.cut[(arrays.kind != 0) & (arrays.column == place)])]
+    own = cuts[np.unique(arrays.cut[(arrays.kind != LEAF) & (arrays.column == place)])]
     return np.asarray(own[np.isfinite(own)])
 
 
-def _placed(read: "TreeEnsembles", place: int, cuts: Array, X: "pd.DataFrame", drawn: "pd.DataFrame", rng: Any) -> Any:
+def _placed(read: "TreeEnsembles", place: int, table: ReadTable, drawn: "pd.DataFrame", rng: Any) -> Any:
     """Half of a column at thresholds and next to them, or at any of its values; the other half as drawn."""
     name, keep = read.columns[place], rng.random(len(drawn)) < 0.5
     if read.cuts[place] is None:
-        positions = ReadTable(X)[name].entries[0]
-        distinct = np.unique(positions, return_index=True)[1]
-        others = X[name].iloc[rng.choice(distinct, len(drawn))].reset_index(drop=True)
+        distinct = np.unique(table[name].entries[0], return_index=True)[1]
+        others = table[name].series.iloc[rng.choice(distinct, len(drawn))].reset_index(drop=True)
         return drawn[name].where(keep, others)
+    cuts = _own_cuts(read, place)
     numbers = ReadTable(drawn)[name].numbers
     if not len(cuts):
         return numbers

@@ -187,19 +187,17 @@ def _folded(ensemble: Ensemble, nodes: Nodes, sources: _Sources, columns: tuple[
 
 def _add_value_tests(value_tests: list[ValueTest], source: ValueSource, nodes: Nodes, own: Ints) -> Ints:
     """Add the tests that some nodes make of a column of values; return the position of each node's."""
-    positions: dict[tuple[Any, ...], int] = {}
-    found = []
-    asked = zip(
-        nodes.category_set[own].tolist(), nodes.threshold[own].tolist(), nodes.missing_left[own].tolist(), strict=True
-    )
-    for k, threshold, missing_left in asked:
-        category_set = nodes.category_sets[k] if k >= 0 else None
-        key = (missing_left, threshold if category_set is None else category_set)
-        if key not in positions:
-            positions[key] = len(value_tests)
-            value_tests.append(ValueTest(source, threshold, category_set, missing_left))
-        found.append(positions[key])
-    return np.array(found)
+    sets, missing_left = nodes.category_set[own], nodes.missing_left[own]
+    thresholds = np.where(sets < 0, nodes.threshold[own], 0.0)
+    asked = np.stack([sets, missing_left, thresholds.view(np.int64)])
+    order = np.lexsort(asked)
+    is_new = np.append(True, (np.diff(asked[:, order]) != 0).any(axis=0))
+    first, place = len(value_tests), np.zeros(len(own), dtype=np.int64)
+    place[order] = np.cumsum(is_new) - 1
+    for node in order[is_new].tolist():
+        category_set = nodes.category_sets[sets[node]] if sets[node] >= 0 else None
+        value_tests.append(ValueTest(source, float(thresholds[node]), category_set, bool(missing_left[node])))
+    return first + place
 
 
 def _as_read(ensemble: Ensemble, encoded: Array) -> Array:

@@ -49,7 +49,7 @@ def _require_tests(arrays: TreeArrays, leaf: Flags) -> None:
         raise ValueError("a column has no codes")
     if (arrays.column < 0).any() or (arrays.column[~leaf] >= n_columns).any():
         raise ValueError("a node tests a column that there is not")
-    codes, cut = np.append(arrays.n_codes, 0)[np.where(leaf, n_columns, arrays.column)], arrays.cut.astype(np.int64)
+    codes, cut = np.append(arrays.n_codes, 0)[np.where(leaf, n_columns, arrays.column)], arrays.cut
     size = np.where(is_set, -(-codes // BITS), np.where(leaf, 0, 3))
     if ((cut < 0) | (cut + size > np.where(is_set, len(arrays.sets), np.where(leaf, cut, codes)))).any():
         raise ValueError("a node tests a code that there is not")

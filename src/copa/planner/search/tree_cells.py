@@ -39,10 +39,11 @@ def number_cells(space: ActionSpace, ensembles: TreeEnsembles, precisions: tuple
     cells = {}
     for feature, precision in zip(space.numeric, precisions, strict=True):
         place = _place(ensembles, feature)
+        cuts = ensembles.cuts[place] if place >= 0 else None
         if place < 0:
             cells[feature.name] = np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.int32)
-        elif ensembles.cuts[place] is not None:
-            cells[feature.name] = _between_cuts(feature, ensembles.cuts[place], tested[place], precision)
+        elif cuts is not None:
+            cells[feature.name] = _between_cuts(feature, cuts, tested[place], precision)
         else:
             cells[feature.name] = _known_numbers(ensembles, place)
     return cells
@@ -84,24 +85,26 @@ def _known_numbers(ensembles: TreeEnsembles, place: int) -> CellsOfColumn:
 
 
 def _next_below(feature: Feature, ends: Array, precision: Any) -> Array:
-    """The greatest numbers, not above the ends, that a column may hold and that have few digits, (n,)."""
+    """The greatest numbers, not above the ends, that a column may hold, with few digits if possible, (n,)."""
     if feature.step is not None:
         near = snap(ends, feature.step, "down")
         return np.where(near > ends, multiples(np.rint(near / feature.step) - 1.0, feature.step), near)
+    if precision is not None:
+        return _held(ends, precision, -np.inf)
     near = _floor(ends, feature)
-    near = np.where(near > np.append(-np.inf, ends[:-1]), near, ends)
-    return near if precision is None else _held(near, ends, precision, -np.inf)
+    return np.where(near > np.append(-np.inf, ends[:-1]), near, ends)
 
 
 def _next_above(feature: Feature, ends: Array, precision: Any) -> Array:
-    """The least numbers above the ends that a column may hold and that have few digits, (n,)."""
+    """The least numbers above the ends that a column may hold, with few digits if possible, (n,)."""
     if feature.step is not None:
         near = snap(ends, feature.step, "up")
         return np.where(near <= ends, multiples(np.rint(near / feature.step) + 1.0, feature.step), near)
     beyond = np.nextafter(ends, np.inf)
+    if precision is not None:
+        return _held(beyond, precision, np.inf)
     near = -_floor(-beyond, feature)
-    near = np.where((near > ends) & (near <= np.append(ends[1:], np.inf)), near, beyond)
-    return near if precision is None else _held(near, beyond, precision, np.inf)
+    return np.where((near > ends) & (near <= np.append(ends[1:], np.inf)), near, beyond)
 
 
 def _floor(numbers: Array, feature: Feature) -> Array:
@@ -111,11 +114,11 @@ def _floor(numbers: Array, feature: Feature) -> Array:
     return np.where(near <= numbers, near, np.round(near - 10.0**-digits, max(digits, 0)))
 
 
-def _held(near: Array, limits: Array, precision: Any, away: float) -> Array:
-    """Numbers as a column of lower precision holds them, on this side of the limits."""
-    held = near.astype(precision)
+def _held(limits: Array, precision: Any, away: float) -> Array:
+    """The numbers nearest to the limits, on one side of them, that a column of lower precision holds."""
+    held = limits.astype(precision)
     printed = np.array([float(str(x)) for x in held])
-    beyond = printed > limits if away < 0.0 else printed < limits
+    beyond = (printed > limits) | (held > limits) if away < 0.0 else (printed < limits) | (held < limits)
     return np.where(beyond, np.nextafter(held, precision(away)), held).astype(np.float64)
 
 

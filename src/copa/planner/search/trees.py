@@ -42,7 +42,7 @@ ALONE = TreeSettings(
 
 
 def needed_ratios(ambiguity: AmbiguitySet, level: float) -> Array:
-    """What the mean of the guiding models' scores must be, as a multiple of their spread, at the rungs of a ladder, (Q,).
+    """What the mean of the guiding models' scores must be at the rungs of a ladder, as multiples of their spread, (Q,).
 
     The last one is the level, or the highest that any score can reach where that is lower. It is all that the search
     needs to know of a guarantee.

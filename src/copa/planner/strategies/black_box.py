@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -88,6 +88,9 @@ class BlackBoxStrategy(Strategy):
     >>> Assumed.additive, Assumed.__abstractmethods__
     (False, frozenset())
     """
+
+    setting: ClassVar[str] = ""
+    """Surrogate of a planner with this strategy, where it has another name."""
 
     model: BlackBox
     radius: float
@@ -197,6 +200,8 @@ class BlackBoxStrategy(Strategy):
     def unpack(cls, archive: Archive, schema: FeatureSchema, model: Any) -> Self:
         """Read what `pack` returned; an OtherModelError for another model than its own."""
         content, settings = archive.content, archive.content["settings"]
+        if settings["surrogate"] != (cls.setting or cls.kind):
+            raise ValueError("its surrogate is not that of its strategy")
         state = _numbers(content, schema)
         try:
             box = BlackBox.read(
@@ -335,7 +340,7 @@ def _numbers(content: dict[str, Any], schema: FeatureSchema) -> dict[str, Any]:
     seed, clip = int(content["seed"]), float(content["clip"])
     int(content["settings"]["n_options"])
     good = seed >= 0 and 0.0 < clip < 0.5 and isinstance(content["columns"], list)
-    if not good or content["settings"]["surrogate"] != content["strategy"]:
+    if not good:
         raise ValueError("its numbers are not those of a planner")
     return {
         "space": local_space(schema, read_cost(content["settings"]["cost"]), read_medians(content)),

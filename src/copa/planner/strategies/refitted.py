@@ -1,7 +1,6 @@
 """Black boxes whose guarantees rest on refits: what is the same, whichever way options are searched."""
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
@@ -36,6 +35,8 @@ from copa.theory.sets.location_set import LocationSet
 from copa.theory.sets.refit_scores import RefitScores, sample_moments
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pandas as pd
 
     from copa.data.schema.columns import ReadTable

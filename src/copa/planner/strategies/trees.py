@@ -47,6 +47,7 @@ class Trees(Refitted):
     """
 
     kind: ClassVar[str] = "trees"
+    setting: ClassVar[str] = "boundary"  # which is that of all models that are queried, where nothing else is said
 
     ensembles: TreeEnsembles
     n_searching: int
@@ -90,7 +91,8 @@ class Trees(Refitted):
     @cached_property
     def _unknown(self) -> Indices:
         """First code of each column that is no value or number which the trees know, (C,)."""
-        return self.ensembles.arrays.n_codes - np.array([2 if cuts is None else 1 for cuts in self.ensembles.cuts])
+        others = np.array([2 if cuts is None else 1 for cuts in self.ensembles.cuts], dtype=np.int64)
+        return np.asarray(self.ensembles.arrays.n_codes - others)
 
     @cached_property
     def _untested(self) -> tuple[str, ...]:
@@ -119,7 +121,7 @@ class Trees(Refitted):
         scores = self._today.scores(codes, n_jobs=1)[0]
         if not known.all():
             scores[~known] = self.model.scores(rows.take(np.flatnonzero(~known)))
-        return scores[:, None]
+        return np.asarray(scores[:, None])
 
     def held_out_scores(self, rows: "pd.DataFrame | ReadTable", n_jobs: int | None) -> Array:
         """Scores of raw rows by the refits that certify, (K, M)."""

@@ -45,9 +45,10 @@ struct Scorer {
         const double* leaves = small.leaves.data + first_leaf(trees, tree);
         std::uint32_t bits[LANES];
         for (Index first = 0; first < n; first += LANES) {
-            keep_leaves(small.tests.data + test, small.kept.data + test, n_tests, block.columns.data + first,
-                        block.columns.stride, bits);
             const Index last = std::min(first + LANES, n);
+            const auto keep = last - first <= 4 ? keep_leaves<1> : keep_leaves<LANES / 4>;
+            keep(small.tests.data + test, small.kept.data + test, n_tests, block.columns.data + first, block.columns.stride,
+                 bits);
             for (Index row = first; row < last; ++row) block.add(row, leaves[lowest_bit(bits[row - first])], is_single);
         }
     }

@@ -100,16 +100,18 @@ inline void drop(Four& kept, const std::int32_t* codes, std::int32_t cut, std::i
 }
 #endif
 
-// The leaves that rows keep; of each column their codes are side by side, `stride` apart from those of the next.
+// The leaves that up to four times `parts` rows keep; of each column their codes are side by side, `stride` apart from
+// those of the next.
+template <Index parts>
 inline void keep_leaves(const std::uint64_t* tests, const std::uint32_t* kept, Index n_tests,
                         const std::int32_t* codes, Index stride, std::uint32_t* leaves) {
-    Four bits[LANES / 4];
+    Four bits[parts];
     std::memset(bits, 0xff, sizeof(bits));
     for (Index k = 0; k < n_tests; ++k) {
         const Word test{tests[k]};
         const std::int32_t* own = codes + test.column() * stride;
         const auto taken = static_cast<std::int32_t>(~kept[k]);
-        for (Index part = 0; part < LANES / 4; ++part) drop(bits[part], own + 4 * part, test.cut(), taken);
+        for (Index part = 0; part < parts; ++part) drop(bits[part], own + 4 * part, test.cut(), taken);
     }
     std::memcpy(leaves, bits, sizeof(bits));
 }

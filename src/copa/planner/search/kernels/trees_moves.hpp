@@ -5,6 +5,9 @@
 #pragma once
 
 #include <cmath>
+#ifdef _MSC_VER
+#include <intrin.h>
+#endif
 
 #include "trees_problem.hpp"
 
