@@ -57,6 +57,16 @@ class Proofs:
         No row costs less; infinite where there is none.
     rows : DataFrame
         Rows that cost no more than the bound, where they were met; the index is the position of the applicant.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from copa.planner import Proofs
+    >>> Proofs(np.array(["optimal", "bounded"]), np.array([2.0, 3.0]), np.array([2.0, 2.5]), pd.DataFrame())
+    1 optimal: the cheapest option is the cheapest row there is
+    1 bounded: a cheaper row is not ruled out; none is below the bound
+    bounded ones cost up to 20.0 % more than their bound
     """
 
     verdict: npt.NDArray[np.str_]

@@ -34,6 +34,13 @@ class Served:
         Level asked for.
     reached : ndarray of shape (n,)
         Guarantee of each row's plan; 0 without options.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from copa.planner import Served
+    >>> print(Served(0.9, np.array([0.85, 0.72, 0.75, 0.0])))
+    0 of 4 declined training rows tried reached the guarantee asked for, 0.9; 0.7 would serve 3
     """
 
     guarantee: float

@@ -356,7 +356,7 @@ class Strategy(ABC):
             Time limit.
         """
         raise InvalidInputError(
-            f"nothing can be proven of the rows of a {self.kind} model by asking it; only of linear ones"
+            f"no proof is known for this kind of model ({self.kind}): only for linear models and tree ensembles"
         )
 
     def nearest_rows(
