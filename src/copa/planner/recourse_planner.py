@@ -368,9 +368,9 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         >>> planner.prove(planner.plan(X[~model.predict(X)].head(3)))
         3 optimal: the cheapest option is the cheapest row there is
         """
-        strategy = self._current()
+        seconds = read_time_limit(time_limit)
         with showing(self.progress):
-            return prove_plans(strategy, batch, read_time_limit(time_limit))
+            return prove_plans(self._current(), batch, seconds)
 
     def correct(
         self,
