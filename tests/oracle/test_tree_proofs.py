@@ -27,7 +27,7 @@ def table(n, seed):
 
 def schema(cost_rule, cap):
     numbers = [Feature(name, "integer", lower=0, upper=top, spread=2.0) for name, top in (("a", 7), ("b", 7), ("c", 4))]
-    rules = (LinearRule({"a": 1.0, "b": 1.0}, upper=9.0),) if cost_rule else ()
+    rules = (LinearRule({"a": 1.0, "b": 1.0}, upper=8.0),) if cost_rule else ()
     return FeatureSchema((*numbers, Feature("grade", "ordinal", values=GRADES, spread=1.0)), rules, cap)
 
 
@@ -35,7 +35,8 @@ def schema(cost_rule, cap):
 def case(request):
     kind, _, special = request.param.partition(", ")
     X = table(500, 0)
-    score = X["a"] + X["b"] + 2 * X["c"] + 3 * (X["grade"] == "high") + np.random.default_rng(1).normal(0, 1, len(X))
+    noise = np.random.default_rng(1).normal(0, 1, len(X))
+    score = X["a"] - X["b"] - 2 * X["c"] + 3 * (X["grade"] == "high") + 18.0 + noise
     classifier = (
         RandomForestClassifier(12, max_depth=5, random_state=0)
         if kind == "forest"
@@ -45,7 +46,7 @@ def case(request):
     model = make_pipeline(encoder, classifier).fit(X, score > 14.0)
     planner = copa.RecoursePlanner(
         model,
-        schema(special == "rule", 2 if special == "capped" else None),
+        schema(special == "rule", 1 if special == "capped" else None),
         guarantee=LEVEL,
         cost="l2" if special == "l2" else "l1",
         n_options=1,

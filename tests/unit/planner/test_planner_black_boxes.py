@@ -14,7 +14,7 @@ import copa
 from copa.exceptions import InvalidInputError, RetrainingError
 from copa.models.black_box import BlackBox
 from copa.planner import fitting
-from copa.planner.strategies import black_box, refitted
+from copa.planner.strategies import black_box, boundary, refitted
 from copa.planner.strategies.boundary import Boundary
 from copa.theory.sets.standard_ball import standard_ball, standard_points
 from unit.planner import loans
@@ -237,7 +237,7 @@ class Moody(RandomForestClassifier):
 
 
 def test_a_model_that_fails_on_a_row_in_the_search_is_named_as_the_cause(monkeypatch):
-    for module in (black_box, refitted):
+    for module in (black_box, boundary, refitted):
         monkeypatch.setattr(module, "require_readable", lambda *_: None)
     monkeypatch.setattr(BlackBox, "clipped_for", lambda self, _: self)
     for name in ("warn_if_weak", "accepted_row"):

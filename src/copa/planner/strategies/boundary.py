@@ -10,9 +10,10 @@ from copa._core.formats import Archive
 from copa.models.black_box import BlackBox
 from copa.models.stored_fits import pack_refits, unpack_refits
 from copa.planner.search.arguments import FoundPlans
+from copa.planner.search.problem import ActionSpace
 from copa.planner.settings import Execution
 from copa.planner.strategies.applicants import Applicants
-from copa.planner.strategies.black_box import score_all
+from copa.planner.strategies.black_box import require_readable, score_all
 from copa.planner.strategies.boundary_exploration import BoundaryExploration, sparing
 from copa.planner.strategies.exploration import build_in_turns
 from copa.planner.strategies.options import Found
@@ -49,13 +50,15 @@ class Boundary(Refitted):
     @classmethod
     def keep_refits(
         cls,
-        model: BlackBox,  # noqa: ARG003 - for strategies that read it
+        model: BlackBox,
         searching: tuple[BlackBox, ...],
         held_out: tuple[BlackBox, ...],
-        X: "pd.DataFrame",  # noqa: ARG003
+        space: ActionSpace,
+        X: "pd.DataFrame",
         n_jobs: int | None,
     ) -> KeptRefits:
         """Keep the refits themselves."""
+        require_readable([model, *searching, *held_out], space, X)
         fields = {"retrained": searching, "held_out": held_out}
         return KeptRefits(
             fields, lambda rows: score_all(searching, rows, n_jobs), lambda rows: score_all(held_out, rows, n_jobs)

@@ -88,10 +88,11 @@ class Refitted(BlackBoxStrategy):
         model: BlackBox,
         searching: tuple[BlackBox, ...],
         held_out: tuple[BlackBox, ...],
+        space: ActionSpace,
         X: "pd.DataFrame",
         n_jobs: int | None,
     ) -> KeptRefits:
-        """Keep what is needed of the refits."""
+        """Keep what is needed of the refits, which must be able to say something of all rows that are allowed."""
 
     @property
     @abstractmethod
@@ -129,8 +130,7 @@ class Refitted(BlackBoxStrategy):
             first = retrain(model, X, y, poorest, seed=seed, n_jobs=1, advance=lambda _: None, changes=changes)
             require_readable([model, *first], space, X)  # what all refits would be in vain for
             fits = retrain(model, X, y, samples, seed=seed, n_jobs=n_jobs, advance=advance, changes=changes)
-        require_readable([model, *fits], space, X)
-        kept = cls.keep_refits(model, fits[:n_models], fits[n_models:], X, settings.n_jobs)
+        kept = cls.keep_refits(model, fits[:n_models], fits[n_models:], space, X, settings.n_jobs)
         with stage("judging how reliable today's model is"):
             scorers = (kept.score_searching, kept.score_held_out)
             share = measure_reliability(model, *scorers, n_models, space, X, seed=settings.seed)

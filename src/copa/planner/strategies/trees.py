@@ -66,6 +66,7 @@ class Trees(Refitted):
         model: BlackBox,
         searching: tuple[BlackBox, ...],
         held_out: tuple[BlackBox, ...],
+        space: "ActionSpace",  # noqa: ARG003 - trees say something of every row
         X: "pd.DataFrame",
         n_jobs: int | None,
     ) -> KeptRefits:
