@@ -122,6 +122,11 @@ def prove_tree_row(problem: object, trees: object, links: object, prices: object
     Prove what the first applicant's rows cost at least, and write it to `proof`; named tuples as above.
     """
 
+def leaf_boxes(trees: object, codes: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], low: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], high: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+    """
+    Narrow boxes of codes (M, C) around coded rows (M, C) until no tree comes to another leaf within them.
+    """
+
 VARIANTS: int = 24
 
 def lay_out_trees(trees: object, small: object) -> None:

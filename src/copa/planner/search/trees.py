@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from copa._core.arrays import Array
+from copa._core.arrays import Array, Indices
 from copa._core.threads import for_each_chunk, stopping_at
-from copa._kernels import prove_tree_row, search_trees
+from copa._kernels import leaf_boxes, prove_tree_row, search_trees
 from copa.models.trees import TreeEnsembles
 from copa.models.trees.arrays import Int32s
 from copa.planner.search.arguments import take_rows
@@ -30,6 +30,7 @@ from copa.planner.search.tree_cells import CellsOfColumn, number_cells, read_cel
 from copa.theory.sets.ambiguity import AmbiguitySet
 
 if TYPE_CHECKING:
+    from copa.data.schema.columns import ReadTable
     from copa.planner.strategies.applicants import Applicants
 
 N_ROWS = 192  # kept of each applicant's rows
@@ -144,6 +145,35 @@ class TreeSearcher:
             prove_tree_row(problem._replace(stop=stop), self._trees, self.ensembles.links, *given)
         exact = bool(proof.finished[0]) and bool(proof.met[0]) and self._obeys(applicant, proof.row)
         return Bound(float(proof.cost[0]), proof.row if exact else None)
+
+    def boxes(self, applicants: "Applicants", owner: Indices, rows: "ReadTable", values: Array) -> tuple[Array, Array]:
+        """Ends of the numbers (M, L) both, within which no model comes to another leaf, whatever the combination.
+
+        Parameters
+        ----------
+        applicants : Applicants
+        owner : ndarray of shape (M,)
+        rows : ReadTable
+            M rows of theirs.
+        values : ndarray of shape (M, F)
+            The same as the search has them.
+        """
+        space, codes = self.space, self.ensembles.codes(rows)
+        low, high = np.zeros_like(codes), np.ones_like(codes) * (self.ensembles.arrays.n_codes.astype(np.int32) - 2)
+        leaf_boxes(self._trees, codes, low, high)
+        cells, regions, n = self._number_cells(applicants), applicants.regions.take(owner), len(space.numeric)
+        least, most = values[:, :n].copy(), values[:, :n].copy()
+        for f, feature in enumerate(space.numeric):
+            place = self.ensembles.columns.index(feature.name) if feature.name in self.ensembles.columns else -1
+            if feature.name in space.ruled or (place >= 0 and self.ensembles.cuts[place] is None):
+                continue  # a combination could break the rule; a number that is read as a value stands alone
+            least[:, f], most[:, f] = regions.lower[:, f], regions.upper[:, f]
+            if place >= 0:
+                first, last, cell_codes = cells[feature.name]
+                at, after = (np.searchsorted(cell_codes, codes_of) for codes_of in (low[:, place], high[:, place] + 1))
+                least[:, f] = np.maximum(least[:, f], first[at])
+                most[:, f] = np.minimum(most[:, f], last[after - 1])
+        return least, most
 
     def _obeys(self, applicant: "Applicants", row: Array) -> bool:
         """Return whether a row obeys the rules, which the proof leaves out."""

@@ -13,6 +13,7 @@ from copa.models.black_box import BlackBox
 from copa.models.trees import TreeEnsembles
 from copa.planner.search.arguments import Outcome
 from copa.planner.search.cheapest import Bound
+from copa.planner.search.regions import as_written
 from copa.planner.search.run import read_coefficients
 from copa.planner.search.tree_arguments import TreeRequirement
 from copa.planner.search.trees import GUIDED, TreeSearcher, needed_ratios
@@ -20,10 +21,12 @@ from copa.planner.settings import Execution, FitSettings
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.base import ROUNDING
 from copa.planner.strategies.exploration import choose_plans, level_of_each
-from copa.planner.strategies.options import Found
+from copa.planner.strategies.intervals import levels_to_keep
+from copa.planner.strategies.options import Found, Options
 from copa.planner.strategies.plausible import training_rows
 from copa.planner.strategies.refitted import KeptRefits, Refitted, read_counts, read_reliability
 from copa.planner.strategies.samples import Samples, signed_guarantee
+from copa.plans.records import Intervals
 from copa.plans.request import PlanRequest
 
 if TYPE_CHECKING:
@@ -155,6 +158,27 @@ class Trees(Refitted):
     def _prover(self) -> TreeSearcher:
         certifying = np.arange(1 + self.n_searching, len(self.ensembles))
         return TreeSearcher(self.space, self.ensembles.take(np.append(0, certifying)))
+
+    def intervals(
+        self,
+        applicants: Applicants,
+        options: Options,
+        request: PlanRequest,
+        run: Execution,  # noqa: ARG002 - one walk of each tree
+    ) -> Intervals | None:
+        """Intervals within which neither today's model nor any that certifies comes to another leaf."""
+        space, n = self.space, len(self.space.numeric)
+        if n == 0:
+            return None
+        regions, values = as_written(space, applicants.regions.take(options.owner), options.rows)
+        least, most = self._prover.boxes(applicants, options.owner, options.rows, values)
+        numbers = values[:, :n]
+        ranged = (numbers != regions.own[:, :n]) & (least <= numbers) & (numbers <= most) & (least < most)
+        table = options.table
+        places = [table.columns.get_loc(feature.name) for feature in space.numeric]
+        at_least, at_most = np.full(table.shape, np.nan), np.full(table.shape, np.nan)
+        at_least[:, places], at_most[:, places] = np.where(ranged, least, np.nan), np.where(ranged, most, np.nan)
+        return Intervals(at_least, at_most, levels_to_keep(self.ambiguity(1), options, request))
 
     def cheapest_row(self, applicant: Applicants, level: float, best: float, points: Array, seconds: float) -> Bound:  # noqa: ARG002 - rows that are known say nothing of others
         """Bound the cost by branch and bound over the cells of today's model and of the refits that certify."""

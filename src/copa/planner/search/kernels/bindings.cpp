@@ -2,6 +2,7 @@
 #include "models/trees/kernels/reading.hpp"
 #include "planner/search/kernels/nearest.hpp"
 #include "planner/search/kernels/plans.hpp"
+#include "planner/search/kernels/trees_boxes.hpp"
 #include "planner/search/kernels/trees_plans.hpp"
 #include "planner/search/kernels/trees_proof.hpp"
 
@@ -169,6 +170,17 @@ void bind_search(nb::module_& module) {
         },
         "problem"_a, "trees"_a, "links"_a, "prices"_a, "regions"_a, "codes"_a.noconvert(), "requirement"_a, "proof"_a,
         "Prove what the first applicant's rows cost at least, and write it to `proof`; named tuples as above.");
+    module.def(
+        "leaf_boxes",
+        [](nb::handle trees, Input<std::int32_t, 2> codes, Output<std::int32_t, 2> low, Output<std::int32_t, 2> high) {
+            const auto trees_view = search::read_searched_trees(trees);
+            const auto codes_view = view(codes);
+            const auto low_view = view(low), high_view = view(high);
+            nb::gil_scoped_release unlocked;
+            search::on_trees::leaf_boxes(trees_view, codes_view, low_view, high_view);
+        },
+        "trees"_a, "codes"_a.noconvert(), "low"_a.noconvert(), "high"_a.noconvert(),
+        "Narrow boxes of codes (M, C) around coded rows (M, C) until no tree comes to another leaf within them.");
     module.attr("VARIANTS") = search::VARIANTS;
 }
 
