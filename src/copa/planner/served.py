@@ -18,7 +18,7 @@ from copa.plans import PlanRequest
 if TYPE_CHECKING:
     import pandas as pd
 
-N_ROWS = 40
+N_ROWS = 24
 LEVELS = (0.95, 0.9, 0.8, 0.7, 0.6, 0.5)  # that are told beside the one asked for
 
 

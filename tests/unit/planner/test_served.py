@@ -29,8 +29,8 @@ def test_the_shares_are_those_of_plans_for_declined_training_rows(forest):
     planner = fitted(forest, 0.6)
     served, table = planner.served_, loans.people(300, 0)
     declined = table[~forest.predict(table)]
-    assert len(served.reached) == min(40, len(declined))
-    some = declined.iloc[np.unique(np.linspace(0, len(declined) - 1, 40).astype(int))]
+    assert len(served.reached) == min(24, len(declined))
+    some = declined.iloc[np.unique(np.linspace(0, len(declined) - 1, 24).astype(int))]
     batch = planner.plan(some)
     best = [lower.max(initial=0.0) for lower in (plan.option_lower for plan in batch)]
     np.testing.assert_array_equal(served.reached, best)

@@ -9,8 +9,8 @@ namespace copa::search::on_trees {
 // and sets of values none either: only numbers are narrowed, by the cuts on their way.
 inline void leaf_boxes(const SearchedTrees& trees, Matrix<std::int32_t> codes, Matrix<std::int32_t> low,
                        Matrix<std::int32_t> high) {
-    for (Index m = 0; m < codes.rows; ++m) {
-        for (Index t = 0; t < trees.roots.size - 1; ++t) {
+    for (Index t = 0; t < trees.roots.size - 1; ++t) {  // a tree stays in the cache for all rows
+        for (Index m = 0; m < codes.rows; ++m) {
             Index node = trees.roots[t];
             for (;;) {
                 const std::int32_t test = trees.nodes(node, TEST), kind = test % KINDS, cut = trees.nodes(node, CUT);
