@@ -107,6 +107,11 @@ def nearest_rows(problem: object, regions: object, starts: object, goals: object
     Find for every target the row nearest to it that meets the goal (where none does, the nearest attempt).
     """
 
+def compare_halves(problem: object, prices: object, regions: object, starts: object, goals: object, halves: object, found: object) -> None:
+    """
+    Sum the scores of rows that halves of the data choose for every applicant, by these halves and by the others.
+    """
+
 def select_options(prices: object, choice: object) -> None:
     """
     Choose a plan from rows that are known already, by the same criterion as `find_plans`.

@@ -198,6 +198,9 @@ class Attributor:
             return None
         point, nominal = plan.points[j], plan.ambiguity.mean
         refusing = worst_of_option(point[None], plan.ambiguity).location[0]
+        if plan.basis.deducts:  # what is deducted from the score, each parameter loses in proportion
+            point, nominal, deducted = point[:-1], nominal[:-1], point[-1]
+            refusing = refusing[:-1] - deducted / float(nominal @ point) * nominal
         parts, values, centre = [ScorePart(WHOLE, np.ones(len(point), dtype=bool))], {}, np.zeros(len(point))
         theta = nominal
         if self._strategy.additive and len(self._theta) == len(point):

@@ -230,7 +230,7 @@ def plan_metrics(batch: "PlanBatch", thetas: Any = None) -> "pd.DataFrame":
     ----------
     batch : PlanBatch
     thetas : array_like of shape (K, D), optional
-        Parameters of other models, such as refits on later data, in the coordinates of `batch.points`.
+        Parameters of other models, such as refits on later data, in the coordinates of `batch.encoded`.
 
     Returns
     -------
@@ -304,7 +304,7 @@ def _mean(values: Array, counts: Positions) -> Array:
 def _validity_columns(batch: "PlanBatch", thetas: Any) -> dict[str, Array]:
     columns = {name: np.full(len(batch), np.nan) for name in ("validity_all", "validity_any", "validity_each")}
     for rows, options in segments_by_size(batch.counts):
-        validity = empirical_validity(batch.points[options], thetas)
+        validity = empirical_validity(batch.encoded[options], thetas)
         columns["validity_all"][rows] = validity.all
         columns["validity_any"][rows] = validity.any
         columns["validity_each"][rows] = validity.each.mean(axis=1)

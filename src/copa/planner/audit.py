@@ -80,8 +80,10 @@ def audit_plans(strategy: Strategy, given: ReadablePlans, request: PlanRequest, 
     with stage("checking the options against the schema"):
         violations = _violations(strategy, given.origins, options)
     status, message = _verdicts(delivered, violations, n, request)
-    if strategy.shortage and not request.expected:
-        message[status == FRAGILE] = strategy.shortage
+    if not request.expected:
+        shortages = strategy.shortages(delivered.reliability)
+        short = (status == FRAGILE) & (shortages != "")
+        message[short] = shortages[short]
     for i, error in given.errors.items():
         status[i], message[i] = ERROR, error
     seconds = np.full(n, (perf_counter() - started) / max(n, 1))

@@ -157,10 +157,13 @@ def correct_plans(
     searched, reached = strategy, before.option_lower
     if request.expected:
         searched = strategy.expecting()
-        reached = searched.ambiguity(readable.n_options).option_guarantees(before.points)
+        b = before.reliability[before.owner]
+        points = searched.deducted(before.points, None if np.isnan(b).all() else b)
+        reached = searched.ambiguity(readable.n_options).option_guarantees(points)
     if strategy.additive:
         sound = (before.status != INFEASIBLE)[before.owner]
-        task = PointCorrection(searched, applicants, owner, before.points, correction, request, run)
+        points = searched.encoded(before.points)
+        task = PointCorrection(searched, applicants, owner, points, correction, request, run)
         found = task.rows(sound)
     else:
         least = np.where(audit.sound, reached, -1.0)
@@ -181,7 +184,8 @@ def correct_plans(
     after, kept = _without_refused(strategy, corrected, result, request, run.n_jobs)
     after = _with_late_ones(after, before.owner, moving & (found.outcomes == Outcome.TIMED_OUT))
     moved = np.zeros(len(kept))
-    moved[kept] = strategy.changes(before.options[kept], after.options, (before.points[kept], after.points))
+    both = strategy.encoded(before.points[kept]), strategy.encoded(after.points)
+    moved[kept] = strategy.changes(before.options[kept], after.options, both)
     return CorrectedPlans(before, _with_reasons(strategy, after, corrected, kept), moved, ~kept)
 
 

@@ -13,6 +13,7 @@ from copa.data.schema import FeatureSchema
 from copa.data.schema.columns import ReadTable
 from copa.data.schema.support import LEAST_ROWS, count_withheld, how_to_offer
 from copa.exceptions import InvalidInputError
+from copa.models.refits.reliability import LEAST_RELIABILITY
 from copa.planner.search.arguments import Outcome
 from copa.planner.search.problem import as_levels
 from copa.planner.settings import Execution
@@ -45,6 +46,7 @@ class Delivered:
     best: Array  # (N,), highest guarantee, or expected rate, of the options; 0 without options
     refused: dict[int, list[str]]  # reasons, of applicants with options that were refused
     implausible: Array  # (N,), greatest plausibility of options dropped for want of it; NaN where none was
+    reliability: Array  # (N,), of scores within each applicant's limits; NaN where it is not known
 
 
 def deliver(
@@ -80,14 +82,18 @@ def deliver(
     if not keep_refused and request.level is not None and not (bounds.option_lower > 0.0).all():
         options = options.take(bounds.option_lower > 0.0)  # nothing is no promise
         bounds = bound_plans(ambiguity, options.points, options.owner, n, n_jobs)
-    asked, enough = bounds, not strategy.shortage
+    reliability = np.full(n, np.nan)
+    if options.reliability is not None:
+        reliability[options.owner] = options.reliability
+    asked, enough = bounds, np.full(n, not strategy.shortage) & ~(reliability < LEAST_RELIABILITY)
     if request.expected:
-        law = strategy.expecting().ambiguity(request.n_options)
-        asked, enough = bound_plans(law, options.points, options.owner, n, n_jobs), True
+        expecting = strategy.expecting()
+        law, points = expecting.ambiguity(request.n_options), expecting.deducted(options.points, options.reliability)
+        asked, enough = bound_plans(law, points, options.owner, n, n_jobs), np.ones(n, dtype=np.bool_)
     best = np.zeros(n)
     np.maximum.at(best, options.owner, asked.option_lower)
     reached = _reaches(asked, options.owner, request) & enough
-    return Delivered(options, bounds, ambiguity, reached, best, refused, implausible)
+    return Delivered(options, bounds, ambiguity, reached, best, refused, implausible, reliability)
 
 
 def _reaches(bounds: ValidityBounds, owner: Indices, request: PlanRequest) -> Flags:
@@ -139,8 +145,8 @@ def _status_of_each(
         concerned = applicants.take(np.flatnonzero(implausible))
         message[implausible] = _implausibility(strategy, concerned, plausible[implausible], request)
     message[late] = "the time limit ended before this applicant's turn"
-    short = (status == OK) & (counts < request.n_options)
-    for i in np.flatnonzero(short).tolist():
+    fewer = (status == OK) & (counts < request.n_options)
+    for i in np.flatnonzero(fewer).tolist():
         kind = "" if np.isnan(plausible[i]) else " plausible"
         several = f"{counts[i]}{kind} options that differ in what is done were"
         number = f"1{kind} option was" if counts[i] == 1 else several
@@ -148,16 +154,18 @@ def _status_of_each(
     aimless = (status == FRAGILE) & np.isnan(plans.highest)
     message[aimless] = f"the objective asks for no guarantee, and this plan does not reach {request.guarantee:g}"
     blocked = failed = np.flatnonzero(unreachable | ((status == FRAGILE) & ~aimless))
-    if not request.expected and strategy.shortage:  # which says it all: nothing is searched for
-        blocked = np.flatnonzero(unreachable)
-        message[status == FRAGILE] = strategy.shortage
+    if not request.expected:  # where a shortage says it all, nothing is searched for
+        shortages = strategy.shortages(delivered.reliability)
+        short = (status == FRAGILE) & (shortages != "")
+        message[short] = shortages[short]
+        blocked = blocked[~short[blocked]]
     if len(blocked):
         levels = np.where(unreachable, -1.0, request.guarantee)[blocked]
         message[blocked] = strategy.explain(applicants.take(blocked), plans.take(blocked), levels, request, run)
         fragile = blocked[(status[blocked] == FRAGILE) & (counts[blocked] > 0)]
         message[fragile] += [_below_highest(delivered, plans.highest[i], i) for i in fragile.tolist()]
-    if not request.expected and not strategy.shortage and (status == FRAGILE).any():
-        _name_obstacles(delivered.ambiguity, found.options, request, status == FRAGILE, message)
+    if not request.expected and ((status == FRAGILE) & ~short).any():
+        _name_obstacles(delivered.ambiguity, found.options, request, (status == FRAGILE) & ~short, message)
     for i in np.flatnonzero(unreachable).tolist():
         message[i] = _stuck(strategy, applicants, i) + message[i] + _refusals(delivered.refused.get(i))
     remedy = how_to_offer(strategy.schema.features)
@@ -271,10 +279,12 @@ def plan_block(strategy: Strategy, table: "pd.DataFrame", request: PlanRequest, 
         ]
     run.advance(n - len(declined))
     rows = read.rows.take(np.flatnonzero(~accepted)) if len(valid) else read.rows
-    applicants = strategy.read_applicants(rows, read.encoded[~accepted])
+    applicants = strategy.read_applicants(rows, read.encoded[~accepted], n_jobs=run.n_jobs, deadline=run.deadline)
     searched = strategy.expecting() if request.expected else strategy
     found = searched.build(applicants, request, run)
     delivered = deliver(strategy, applicants.origins, found.options, request, run.n_jobs)
+    if applicants.reliability is not None:  # also of those without options
+        delivered = replace(delivered, reliability=applicants.reliability)
     highest = np.where(found.plans.highest == 0.0, delivered.best, found.plans.highest)  # 0: the strategy left it open
     found = replace(found, plans=found.plans._replace(highest=highest))
     rates = strategy.expected_rates(delivered.options, len(applicants), run.n_jobs, found.fidelity)
@@ -365,6 +375,7 @@ def assemble(
         gap=_spread(bounds.gap, whose, n, 1.0),
         highest_level=highest,
         points=options.points,
+        reliability=_spread(delivered.reliability, whose, n, np.nan),
         ambiguity=delivered.ambiguity,
         seconds=seconds,
         request=request,

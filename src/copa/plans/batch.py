@@ -59,7 +59,7 @@ class Plan(PlanRecord):
     highest_level : float
         Highest guarantee in reach; NaN where the one asked for is met, or this does not apply.
     points : ndarray of shape (J, D)
-        The options as the model sees them.
+        The options as the model sees them; where `reliability` is known, last what is deducted from their scores.
     certificate : Certificate or None
         Proof of the bounds; None where there are no options.
     seconds : float
@@ -76,6 +76,9 @@ class Plan(PlanRecord):
         Share of them that accept each option: a frequency, not a bound.
     all_rate, any_rate : float
         Shares of them that accept all options, and at least one.
+    reliability : float
+        Share of today's scores that another sample is expected to find within what the applicant may change; NaN where
+        it was not estimated for each.
     fidelity : float
         Share of fresh rows near the options on which the local surrogate agrees with the model.
     at_least, at_most : ndarray of shape (J, number of columns)
@@ -180,7 +183,8 @@ class PlanBatch(BatchRecord[Plan]):
     highest_level : ndarray of shape (N,)
         Highest guarantee in reach; NaN where the one asked for is met, or this does not apply.
     points : ndarray of shape (M, D)
-        The options as the model sees them, the intercept first.
+        The options as the model sees them, the intercept first; where `reliability` is known, last what is deducted
+        from their scores (`encoded` is without it).
     seconds : ndarray of shape (N,)
         Time spent.
     ambiguity : AmbiguitySet
@@ -200,6 +204,9 @@ class PlanBatch(BatchRecord[Plan]):
         Effort of each change by itself, by the cost that was planned with; 0 where a cell stays, NaN where it is not
         known. Of a cost whose prices add up ("l1"), the changes of an option add up to its
         `effort`; of one whose squares do ("l2"), `effort` is the root of the sum of their squares.
+    reliability : ndarray of shape (N,), optional
+        Share of today's scores that another sample is expected to find within what each applicant may change; NaN
+        where it was not estimated for each.
     n_held_out : int
         Number of refits that the search did not use; 0 where there are none.
     expected_rate : ndarray of shape (M,), optional

@@ -176,6 +176,7 @@ def plan_entries(
             "options": offered,
             **{key: float(getattr(batch, name)[i]) if offered else None for key, name in BOUNDS.items()},
             "highest_level": as_json(batch.highest_level[i]),
+            "reliability": as_json(batch.reliability[i]),
         }
         if certificates:
             entry |= {"gap": float(batch.gap[i]) if offered else None, "certificate": _certificate(batch, i, rows)}

@@ -129,6 +129,7 @@ class PlanRecord:
     all_rate = _Entry(float)
     any_rate = _Entry(float)
     fidelity = _Entry(float)
+    reliability = _Entry(float)
     certificate = _Entry[Certificate | None](lambda proof: proof, "certificates")
     effort = _OwnRows[Array]()
     change_effort = _OwnRows[Array]()
@@ -266,6 +267,7 @@ class BatchRecord(Sequence[PlanT_co]):
     backend: str = PANDAS
     plausibility: Array = field(default=UNKNOWN, metadata=per_option(read.read_shares))
     change_effort: Array = field(default=UNKNOWN, metadata=per_option(read.read_known_numbers, CELLS))
+    reliability: Array = field(default=UNKNOWN, metadata=per_applicant(read.read_shares))
     n_held_out: int = 0
     expected_rate: Array = field(default=UNKNOWN, metadata=per_option(read.read_shares))
     all_rate: Array = field(default=UNKNOWN, metadata=per_applicant(read.read_shares))
@@ -309,6 +311,11 @@ class BatchRecord(Sequence[PlanT_co]):
         counts: Positions = np.bincount(self.owner, minlength=len(self)).astype(np.intp)
         counts.setflags(write=False)
         return counts
+
+    @property
+    def encoded(self) -> Array:
+        """Options as the ambiguity set has them, without what is deducted from their scores, (M, D)."""
+        return self.points[:, :-1] if self.basis.deducts else self.points
 
     @property
     def certificates(self) -> Certificates:

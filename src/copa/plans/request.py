@@ -254,6 +254,11 @@ class PlanBasis:
     def __post_init__(self) -> None:
         _read_fields(self, OF_BASIS)
 
+    @property
+    def deducts(self) -> bool:
+        """Whether the last coordinate of points is what is deducted from an option's score, as it is not reliable."""
+        return self.subject == "parameters" and self.reliability is not None
+
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "PlanBasis":
         """Read what `to_dict` returned; a KeyError names an entry that is missing."""

@@ -39,6 +39,11 @@ MOMENTS = {
     "assumed": "the {} of the scores that the next models give these rows (covariance assumed)",
 }
 
+# What is done where the columns that an applicant may change say less of the score than all columns do.
+DEDUCTED = (
+    "From each score is deducted what makes it look too good because the option was chosen by it, judged within what "
+    "this applicant may change."
+)
 # How messages begin to speak of the radius and the family of the ambiguity set, up to the next sentence.
 OBSTACLE = "What stands in the way is"
 _OBSTACLE = re.compile(rf"(?:\. |^)(?P<words>{OBSTACLE} .*?)(?=\. [A-Z]|\.?$)", re.DOTALL)
@@ -267,7 +272,7 @@ def tried_words(plan: "PlanRecord") -> str:
     both = f"; {_percent_down(plan.all_rate)} accept all of them" if plan.n_options > 1 else ""
     words = (
         f"Expected rate: of {counted(plan.n_held_out, 'refit')} that the search did not go by, "
-        f"{', '.join(shares)}{both}. This is a frequency, not a guarantee."
+        f"{', '.join(shares)}{both}.{_reliability_words(plan)} This is a frequency, not a guarantee."
     )
     return f"{words}{_fidelity_words(plan)}"
 
@@ -279,8 +284,14 @@ def rates_words(plan: "PlanRecord") -> str:
     both = f" {rounded_down(plan.all_rate)} accept all of them." if plan.n_options > 1 else ""
     return (
         f"Expected rate: share of {counted(plan.n_held_out, 'refit')}, none of them used by the search, that accept "
-        f"the option.{both} This is a frequency, not a guarantee.{_fidelity_words(plan)}"
+        f"the option.{both}{_reliability_words(plan)} This is a frequency, not a guarantee.{_fidelity_words(plan)}"
     )
+
+
+def _reliability_words(plan: "PlanRecord") -> str:
+    if math.isnan(plan.reliability):
+        return ""
+    return f" Scores count as far as they are reliable within what this applicant may change, {plan.reliability:.2f}."
 
 
 def _fidelity_words(plan: "PlanRecord") -> str:
@@ -312,9 +323,10 @@ def assumption(ambiguity: AmbiguitySet, basis: PlanBasis, request: PlanRequest |
     answer = f"An option is accepted if the model answers {as_text(basis.favourable, quoted=True)}"
     rule = "" if basis.threshold is None else f" at the threshold {basis.threshold:g}"
     asked = request is None or request.level is not None
+    deducted = f" {DEDUCTED}" if basis.deducts else ""
     return (
         f"Assumption: {SUBJECTS[basis.subject]} come from a distribution {ambiguity.in_words()} "
-        f"(radius: {basis.radius_source}). The probabilities are proven for every such distribution, "
+        f"(radius: {basis.radius_source}).{deducted} The probabilities are proven for every such distribution, "
         f"and say nothing about others. {expectation(ambiguity, basis, request) if asked else ''}{answer}{rule}. "
         "Effort is in units of the features' spreads."
     )

@@ -203,7 +203,7 @@ def _blocks(
     points: Array | None = None
     if isinstance(promises, PlanBatch) and models.strategy is not None:
         ambiguity = models.strategy.ambiguity(promises.ambiguity.dimension - 1)
-        points = promises.points if promises.ambiguity.same_as(ambiguity) else None
+        points = promises.encoded if promises.ambiguity.same_as(ambiguity) else None
     first = 0
     for block in outstanding:
         for start in range(0, len(block), ROWS):

@@ -72,6 +72,9 @@ class PlanEntry(Answer):
     any: float | None = Field(description="Proven lower bound on the probability that at least one holds.")
     upper: float | None = Field(description="Upper bound on the probability that all hold.")
     highest_level: float | None = Field(description="Highest guarantee found, where the one asked for is not reached.")
+    reliability: float | None = Field(
+        description="Share of scores that another sample is expected to find, within what the applicant may change."
+    )
     card: dict[str, Any] | None = Field(default=None, description="What cards are drawn from, if asked for.")
 
 
@@ -125,7 +128,7 @@ def card_entries(batch: "PlanBatch") -> list[Entry]:
 
 def error_entry(label: Any, message: str) -> Entry:
     """Return the entry of an applicant that cannot be read."""
-    empty: Entry = {"factual": {}, "options": [], **dict.fromkeys(BOUNDS), "highest_level": None}
+    empty: Entry = {"factual": {}, "options": [], **dict.fromkeys(BOUNDS), "highest_level": None, "reliability": None}
     return {"applicant": as_json(label), "status": "error", "message": message, **empty}
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from copa._core.arrays import as_floats
+from copa._core.arrays import Array, as_floats
 
 LEAST_RELIABILITY = 0.6  # below, training samples of this size gave options that later models did not keep
 
@@ -36,11 +36,15 @@ def reliability(chosen_by: Any, asked: Any) -> float:
     >>> round(reliability([1.0, 2.0], [0.5, 1.3]), 3)
     0.75
     """
-    total, kept = float(as_floats(chosen_by, "chosen_by").sum()), float(as_floats(asked, "asked").sum())
-    if not total > 0.0:
-        return 0.0
-    half = kept / total
-    return float(np.clip(2.0 * half / (1.0 + half), 0.0, 1.0)) if half > 0.0 else 0.0
+    return float(reliability_of_sums(as_floats(chosen_by, "chosen_by").sum(), as_floats(asked, "asked").sum()))
+
+
+def reliability_of_sums(chosen_by: Any, asked: Any) -> Array:
+    """Return the reliabilities of several choices, from the sums of their scores by either side; they broadcast."""
+    total, kept = np.asarray(chosen_by, dtype=np.float64), np.asarray(asked, dtype=np.float64)
+    good = (total > 0.0) & (kept > 0.0)
+    half = np.where(good, kept, 0.0) / np.where(good, total, 1.0)
+    return np.asarray(np.minimum(2.0 * half / (1.0 + half), 1.0))
 
 
 def confidence_radius(confidence: float, b: float) -> float:

@@ -112,7 +112,7 @@ class Starts(NamedTuple):
 
 
 class GoalArrays(NamedTuple):
-    """What rows must reach: a * mean - b * std - c * radius * length >= 0, the margin and the floor.
+    """What rows must reach: a * share * mean - b * std - c * radius * length >= 0, the margin and the floor.
 
     (a, b) has unit length, or is (0, 0) with c = 0 where no level is asked for.
     """
@@ -121,9 +121,24 @@ class GoalArrays(NamedTuple):
     b: Floats  # (N,)
     c: Floats  # (N,)
     floors: Floats  # (N,) least score today
+    shares: Floats  # (N,) what counts of the mean
+    radii: Floats  # (N,)
     margin: float  # least mean score
-    radius: float
     moves_spread: bool  # whether the set lets the spread of a score move as its mean does: c = 1, else c = a
+
+
+class Halves(NamedTuple):
+    """Refits on complementary halves of the data, which stand next to each other, K in all."""
+
+    directions: Matrix  # (K, A) what a direction adds to the score of each
+    scores: Matrix  # (N, K) of the applicants' own rows
+
+
+class Agreement(NamedTuple):
+    """Sums of the scores of rows that halves of the data chose for N applicants."""
+
+    chosen: Floats  # (N,) by the halves that chose them
+    asked: Floats  # (N,) by the other halves
 
 
 class PoolSettings(NamedTuple):

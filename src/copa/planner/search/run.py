@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,13 @@ CHUNK = 16  # applicants per task, so that threads are fed evenly; one by one wh
 PRICE_SPREAD = 0.7
 
 
+class Shrinkage(NamedTuple):
+    """What counts of the nominal mean for each of N applicants, and the radius in place of the set's."""
+
+    shares: Array  # (N,) of the mean, in [0, 1]
+    radii: Array  # (N,)
+
+
 @dataclass(frozen=True, eq=False)
 class Goals:
     """Goals that the options of N applicants must reach.
@@ -48,16 +55,20 @@ class Goals:
         Least score today.
     margin : float
         Least mean score.
+    shrinkage : Shrinkage, optional
+        None where the set is the same for all.
     """
 
     ambiguity: AmbiguitySet
     levels: Array
     floors: Array
     margin: float = -np.inf
+    shrinkage: Shrinkage | None = None
 
     def take(self, rows: Any) -> "Goals":
         """The goals of some applicants."""
-        return Goals(self.ambiguity, self.levels[rows], self.floors[rows], self.margin)
+        shrinkage = None if self.shrinkage is None else take_rows(self.shrinkage, rows)
+        return Goals(self.ambiguity, self.levels[rows], self.floors[rows], self.margin, shrinkage)
 
     def arrays(self) -> GoalArrays:
         """Arguments of the compiled search: coefficients of unit length, zero where no level is asked for.
@@ -68,8 +79,9 @@ class Goals:
         pairs = [read_coefficients(self.ambiguity, level) if level >= 0.0 else (0.0, 0.0) for level in levels.tolist()]
         b, c = np.array(pairs).reshape(-1, 2)[where].T
         a = np.where(self.levels >= 0.0, 1.0 / np.hypot(1.0, b), 0.0)
-        radius = float(self.ambiguity.radius)
-        return GoalArrays(a, a * b, a * c, self.floors, float(self.margin), radius, moves_spread(self.ambiguity))
+        shares, radii = self.shrinkage or (np.ones(len(a)), np.full(len(a), float(self.ambiguity.radius)))
+        moves = moves_spread(self.ambiguity)
+        return GoalArrays(a, a * b, a * c, self.floors, shares, radii, float(self.margin), moves)
 
     def levels_at(self, plans: FoundPlans | FoundRows) -> Array:
         """Levels that were found, (N,): those asked for where they are met, else what the heights of goals stand for.

@@ -35,6 +35,8 @@ class Applicants:
     encoded : ndarray of shape (N, D)
     slack : ndarray of shape (N, R)
         Of the rules.
+    reliability : ndarray of shape (N,), optional
+        Of the scores of options within each applicant's limits; None where it is not known for each.
     """
 
     table: ReadTable
@@ -42,13 +44,15 @@ class Applicants:
     regions: Regions
     encoded: Array
     slack: Array
+    reliability: Array | None = None
     _words: dict[tuple[str, ...], Any] = field(default_factory=dict, init=False, repr=False)
 
     def take(self, rows: Any) -> "Applicants":
         """Return some of the applicants."""
         table = self.table.take(rows)
         origins = table if self.origins is self.table else self.origins.take(rows)
-        return Applicants(table, origins, self.regions.take(rows), self.encoded[rows], self.slack[rows])
+        reliability = None if self.reliability is None else self.reliability[rows]
+        return Applicants(table, origins, self.regions.take(rows), self.encoded[rows], self.slack[rows], reliability)
 
     def words(self, space: ActionSpace, names: tuple[str, ...]) -> tuple[list[tuple[int, Any]], Indices] | None:
         """Return the values that options may hold in columns, as they are spelled there, each with its column's place.

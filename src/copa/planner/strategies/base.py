@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
 from copa._core.words import counted, rounded_down
@@ -17,6 +18,7 @@ from copa.planner.search.arguments import FoundPlans, FoundRows
 from copa.planner.search.problem import ActionSpace, Linearisation
 from copa.planner.search.regions import as_written, read_regions
 from copa.planner.search.rows import make_room, write_rows
+from copa.planner.search.run import Shrinkage
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.options import Found, Options, in_table
 from copa.plans.records import ExpectedRates, Intervals
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from copa.models.refits.history import Drift, Past
     from copa.planner.settings import Execution, FitSettings
 
+Texts = npt.NDArray[np.object_]
 # The rows delivered are bounded again; asking for this much more keeps rounding from taking the level away.
 ROUNDING = 1e-9
 
@@ -166,7 +169,14 @@ class Strategy(ABC):
     def build(self, applicants: Applicants, request: PlanRequest, run: "Execution") -> Found:
         """Search the plans of applicants whom the model declines."""
 
-    def read_applicants(self, rows: "pd.DataFrame | ReadTable", encoded: Array | None = None) -> Applicants:
+    def read_applicants(
+        self,
+        rows: "pd.DataFrame | ReadTable",
+        encoded: Array | None = None,
+        *,
+        n_jobs: int | None = None,  # noqa: ARG002 - for strategies that judge each applicant's limits
+        deadline: float = np.inf,  # noqa: ARG002
+    ) -> Applicants:
         """Read checked rows; an error, before any search, where a column has no room for what options may hold.
 
         Parameters
@@ -174,6 +184,9 @@ class Strategy(ABC):
         rows : DataFrame or ReadTable
         encoded : ndarray, optional
             What `encode` says of them.
+        n_jobs : int, optional
+        deadline : float
+            See `Execution`.
         """
         table = make_room(self.space, ReadTable.of(rows, self.schema.names))
         regions = read_regions(self.space, table)
@@ -190,7 +203,9 @@ class Strategy(ABC):
         change_effort = in_table(space, written.frame, space.change_efforts(regions, rows))
         if points is None:
             points = self.points(written, owner, plans.options.shape[1], n_jobs)
-        return Options(self.model, written, owner, points, effort, change_effort, space)
+        reliability = None if applicants.reliability is None else applicants.reliability[owner]
+        points = self.deducted(points, reliability)
+        return Options(self.model, written, owner, points, effort, change_effort, space, reliability)
 
     def evaluate_options(
         self,
@@ -205,8 +220,33 @@ class Strategy(ABC):
         space, table = self.space, ReadTable.of(rows)
         regions, values = as_written(space, read_regions(space, origins).take(owner), table)
         change_effort = in_table(space, table.frame, space.change_efforts(regions, values))
-        points = self.points(table, owner, n_options, n_jobs, encoded)
-        return Options(self.model, table, owner, points, space.effort(regions, values), change_effort, space)
+        reliability = self.reliability_of(ReadTable.of(origins), owner, n_jobs)
+        points = self.deducted(self.points(table, owner, n_options, n_jobs, encoded), reliability)
+        effort = space.effort(regions, values)
+        return Options(self.model, table, owner, points, effort, change_effort, space, reliability)
+
+    def reliability_of(self, origins: ReadTable, owner: Indices, n_jobs: int | None) -> Array | None:  # noqa: ARG002
+        """Return the reliability of the scores of each row's applicant, (M,); None where one number is for all."""
+        return None
+
+    def shrinkage(self, reliability: Array | None) -> Shrinkage | None:  # noqa: ARG002
+        """What the ambiguity set is for applicants at a reliability (N,); None where it is the same for all."""
+        return None
+
+    def encoded(self, points: Array) -> Array:
+        """Points of the ambiguity set without what is deducted from their scores, (M, D)."""
+        return points
+
+    def deducted(self, points: Array, reliability: Array | None) -> Array:  # noqa: ARG002 - for those that know it
+        """Return points from whose scores is deducted what is not reliable of them, (M, D).
+
+        Parameters
+        ----------
+        points : ndarray of shape (M, D)
+        reliability : ndarray of shape (M,) or None
+            Of the options of the applicant of each.
+        """
+        return points
 
     def explain(
         self,
@@ -425,6 +465,16 @@ class Strategy(ABC):
             f"{few}. Of a score that half of them find, the other half finds so little that a model on all rows is "
             f"{self.reliability:.2f} reliable, and {LEAST_RELIABILITY:g} is needed"
         )
+
+    def shortages(self, reliability: Array) -> Texts:
+        """Say why nothing can be guaranteed to applicants, whatever the level, (N,); "" where something can.
+
+        Parameters
+        ----------
+        reliability : ndarray of shape (N,)
+            Of scores within the limits of each; NaN where it is not known.
+        """
+        return np.full(len(reliability), self.shortage, dtype=object)
 
     @property
     def reference_rows(self) -> "pd.DataFrame | None":

@@ -17,7 +17,8 @@ from copa.planner.settings import Execution
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.base import ROUNDING
 from copa.planner.strategies.exploration import Exploration, build_in_turns, level_of_each, search_one
-from copa.planner.strategies.next_parameters import LEVEL, Chooser
+from copa.planner.strategies.local_reliability import LEVEL
+from copa.planner.strategies.next_parameters import Chooser
 from copa.planner.strategies.options import Found
 from copa.planner.strategies.parametric import Parametric
 from copa.planner.strategies.samples import Rows, Samples, signed_guarantee

@@ -69,13 +69,16 @@ def find_intervals(
         Least score of today's model.
     """
     space, ambiguity = strategy.space, strategy.ambiguity(request.n_options)
+    options = replace(options, points=strategy.deducted(options.points, options.reliability))  # by this strategy's set
     if not space.numeric and not space.edges:
         return None
     levels = levels_to_keep(ambiguity, options, request)
     judge = _Judge(strategy, applicants, options, request, run, levels)
     required = np.where(levels > 0.0, np.minimum(levels + 0.1 * ROUNDING, 1.0 - ROUNDING), -1.0)
-    goals = Goals(ambiguity, required, np.full(len(levels), floor)).arrays()
-    boxes = grow_to_level(strategy.linearisation, judge.boxes(), options.points, space.slack(options.rows), goals)
+    shrinkage = strategy.shrinkage(options.reliability)
+    goals = Goals(ambiguity, required, np.full(len(levels), floor), shrinkage=shrinkage).arrays()
+    points = strategy.encoded(options.points)
+    boxes = grow_to_level(strategy.linearisation, judge.boxes(), points, space.slack(options.rows), goals)
     return _in_table(judge, _checked(judge, boxes), levels, options.table)
 
 
@@ -267,12 +270,13 @@ def grow_to_level(linear: Linearisation, boxes: Boxes, points: Array, slack: Arr
     down, up, wide = boxes.down.copy(), boxes.up.copy(), (boxes.below + boxes.above) > 0
     rows = points[:, None]  # one product per row: the same to the last bit in any batch
     today = (rows @ linear.theta)[:, 0]
-    starts = np.column_stack([goals.a * (rows @ linear.mean)[:, 0], today - np.minimum(goals.floors, today), slack])
+    means = goals.a * goals.shares  # weights of the mean
+    starts = np.column_stack([means * (rows @ linear.mean)[:, 0], today - np.minimum(goals.floors, today), slack])
     slopes = np.stack([linear.problem.means, linear.problem.scores, *-linear.problem.rules])
     weights, squares, half_slopes, grams = _norms(linear, points, goals)
     for some, columns in _by_columns(wide):
         here, across = (some[:, None], columns), slopes[:, columns].transpose(1, 2, 0)
-        across[:, :, 0] *= goals.a[some, None]
+        across[:, :, 0] *= means[some, None]
         conditions = _Conditions(
             starts[some],
             across,
@@ -295,7 +299,7 @@ def _norms(linear: Linearisation, points: Array, goals: GoalArrays) -> tuple[Arr
     The norms are the standard deviation and, where it counts, the length under the drift.
     """
     problem, n = linear.problem, len(linear.space.numeric)
-    b, c = goals.b, goals.radius * goals.c
+    b, c = goals.b, goals.radii * goals.c
     if np.array_equal(linear.cov, linear.drift):  # both norms are the same
         b, c = b + c, np.zeros_like(c)
     norms = [(b, linear.cov, problem.cov_gram)]
@@ -409,7 +413,7 @@ class _Judge:
         """Return whether the options hold with other numbers (M, L + B), (M,)."""
         everyone = np.arange(len(numbers))
         rows = with_numbers(self._options.rows, self.features, numbers)
-        good = self._ambiguity.option_guarantees(self._points(rows)) >= self._levels
+        good = self._ambiguity.option_guarantees(self._points(rows, everyone)) >= self._levels
         good &= self.strategy.model.accepts(rows.frame)
         return np.asarray(good & self._allowed(everyone, rows, self.features))
 
@@ -424,20 +428,22 @@ class _Judge:
         rows = self._options.rows.take(which, renumbered=True)
         features = [self.features[f] for f in columns.tolist()]
         rows = with_numbers(rows, features, numbers[:, columns])
-        points = self._points(rows)
+        points = self._points(rows, which)
         needed = self._levels[which] + np.where(moved.any(axis=1), SPARE, 0.0)
         good = np.asarray(self._ambiguity.option_guarantees(points) >= needed)
         begins = np.append(True, which[1:] != which[:-1])
         starts = np.flatnonzero(begins)
-        scores = (points[:, None] @ strategy.linearisation.theta)[:, 0]
+        scores = (strategy.encoded(points)[:, None] @ strategy.linearisation.theta)[:, 0]
         least = np.repeat(np.minimum.reduceat(scores, starts), np.diff(np.append(starts, len(which)))) == scores
         good[least] &= strategy.model.accepts_directly(rows.take(np.flatnonzero(least)))
         judged = np.flatnonzero(begins | np.append(begins[1:], True) | bool(strategy.schema.rules))
         good[judged] &= self._allowed(which[judged], rows.take(judged), features)
         return good
 
-    def _points(self, rows: ReadTable) -> Array:
-        return self.strategy.points(rows, np.arange(len(rows)), self._n_options, self._n_jobs)
+    def _points(self, rows: ReadTable, which: Indices) -> Array:
+        points = self.strategy.points(rows, np.arange(len(rows)), self._n_options, self._n_jobs)
+        b = self._options.reliability
+        return self.strategy.deducted(points, None if b is None else b[which])
 
     def _allowed(self, which: Indices, rows: ReadTable, features: Sequence[Feature]) -> Flags:
         """Return whether rows are allowed whose other cells, but those of some features, are of options that obey."""

@@ -9,8 +9,10 @@ from sklearn.linear_model import LogisticRegression
 
 from copa._core.arrays import Array, Indices
 from copa.data.schema import FeatureSchema, Violation
+from copa.data.schema.columns import ReadTable
 from copa.models import Encoding, LinearModel
 from copa.models.encoding import NotLinearError
+from copa.models.refits.reliability import LEAST_RELIABILITY
 from copa.planner.search.arguments import FoundPlans, FoundRows, Outcome, Regions
 from copa.planner.search.nearest import find_nearest_rows
 from copa.planner.search.problem import NO_RULE
@@ -19,10 +21,11 @@ from copa.planner.search.rows import relaxed_rows, write_rows
 from copa.planner.search.run import Goals, search_plans
 from copa.planner.settings import Execution, FitSettings
 from copa.planner.strategies.applicants import Applicants
-from copa.planner.strategies.base import ROUNDING, out_of_reach
+from copa.planner.strategies.base import ROUNDING, Texts, out_of_reach
 from copa.planner.strategies.feature_map import FeatureMap
 from copa.planner.strategies.intervals import find_intervals
-from copa.planner.strategies.next_parameters import LEVEL, Chooser
+from copa.planner.strategies.local_reliability import LEVEL, local_reliability
+from copa.planner.strategies.next_parameters import Chooser
 from copa.planner.strategies.options import Flags, Found, Options
 from copa.planner.strategies.parametric import Parametric
 from copa.planner.strategies.plausible import plausible_plans, training_rows
@@ -129,10 +132,40 @@ class Linear(Parametric):
             some.encoded,
             some.slack,
             targets,
-            Goals(self.parameters, levels, np.full(m, self.floor), margin),
+            Goals(self.parameters, levels, np.full(m, self.floor), margin, self.shrinkage(some.reliability)),
             n_jobs=run.n_jobs,
             deadline=run.deadline,
         )
+
+    def read_applicants(
+        self,
+        rows: "pd.DataFrame | ReadTable",
+        encoded: Array | None = None,
+        *,
+        n_jobs: int | None = None,
+        deadline: float = np.inf,
+    ) -> Applicants:
+        """Read checked rows, and judge how reliable scores are within the limits of each applicant."""
+        applicants = super().read_applicants(rows, encoded)
+        if self.reliability is None:
+            return applicants
+        goal = self.floor, self.parameters.laws
+        b = local_reliability(self.linearisation, self.halves, applicants, *goal, n_jobs=n_jobs, deadline=deadline)
+        return replace(applicants, reliability=np.minimum(b, self.reliability))
+
+    def reliability_of(self, origins: ReadTable, owner: Indices, n_jobs: int | None) -> Array | None:
+        """Return the reliability within the limits of each row's applicant, (M,)."""
+        whose, position = np.unique(owner, return_inverse=True)
+        b = self.read_applicants(origins.take(whose), n_jobs=n_jobs).reliability
+        return None if b is None else b[position]
+
+    def shortages(self, reliability: Array) -> Texts:
+        """Say that the data are too few, or that the columns left to an applicant say too little."""
+        texts = super().shortages(reliability)
+        if not self.shortage:
+            for i in np.flatnonzero(reliability < LEAST_RELIABILITY).tolist():
+                texts[i] = weak_columns(float(reliability[i]))
+        return texts
 
     def chooser(self, applicants: Applicants) -> Chooser:
         """The cheapest row at the level, by the search itself."""
@@ -173,10 +206,10 @@ class Linear(Parametric):
         options = self.write_options(applicants, plans, run.n_jobs)
         for _ in range(ATTEMPTS):
             owner, refused = options.owner, ~options.accepted
-            scores = (options.points[:, None] @ self.model.theta)[:, 0]  # one product per row: the same in any batch
+            scores = (self.encoded(options.points)[:, None] @ self.model.theta)[:, 0]  # as in any other batch
             np.maximum.at(floors, owner[refused], 1.5 * scores[refused] + self.floor)
             required = np.where(plans.outcomes == Outcome.MET, levels, 0.0)[owner]
-            missing = required - self.parameters.option_guarantees(options.points)
+            missing = required - self.ambiguity(request.n_options).option_guarantees(options.points)
             short = missing > 0.0
             np.maximum.at(sought, owner[short], (sought[owner] + 2.0 * missing)[short])  # more at each attempt
             broken = np.zeros_like(refused)
@@ -202,7 +235,7 @@ class Linear(Parametric):
             applicants.regions,
             applicants.encoded,
             applicants.slack,
-            Goals(self.parameters, capped, floors),
+            Goals(self.parameters, capped, floors, shrinkage=self.shrinkage(applicants.reliability)),
             n_options=request.n_options,
             diversity_weight=request.diversity_weight or 0.0,
             multipliers=run.multipliers,
@@ -218,7 +251,9 @@ class Linear(Parametric):
             points = relaxed_rows(self.linearisation, regions, applicants.encoded[owner], rows)
             slack = self.space.slack_after(applicants.slack[owner], regions.own, rows)
             good = ((points[:, None] @ self.model.theta)[:, 0] >= floors[owner]) & (slack >= 0.0).all(axis=1)
-            good[good] = self.parameters.option_guarantees(points[good]) >= reached[owner[good]]
+            b = None if applicants.reliability is None else applicants.reliability[owner[good]]
+            proven = self.ambiguity(request.n_options).option_guarantees(self.deducted(self.padded(points[good]), b))
+            good[good] = proven >= reached[owner[good]]
             return good
 
         return plausible_plans(self.space, applicants, plans, request, judge, lambda: self._training_rows)
@@ -267,8 +302,19 @@ class Linear(Parametric):
 
     def _joint(self, options: Options, n_applicants: int, request: PlanRequest, run: Execution) -> Array:
         """The joint guarantee of plans, (N,)."""
-        bounds = bound_plans(self.parameters, options.points, options.owner, n_applicants, run.n_jobs)
+        bounds = bound_plans(self.ambiguity(request.n_options), options.points, options.owner, n_applicants, run.n_jobs)
         return bounds.lower if request.guarantee_for == "all" else bounds.any_lower
+
+
+def weak_columns(b: float) -> str:
+    """Say that the columns an applicant may change carry too little of the score for a guarantee."""
+    few = "the columns that are left to change say too little for a guarantee"
+    if b == 0.0:
+        return f"{few}: of no row that half of the training data take for certain the other half say anything alike"
+    return (
+        f"{few}: of a score that half of the training data find here, the other half find only {b / (2.0 - b):.2f}, "
+        f"so that a model on all rows is {b:.2f} reliable, and {LEAST_RELIABILITY:g} is needed"
+    )
 
 
 def explain_shortfall(
@@ -327,12 +373,14 @@ def find_blocking_constraints(
         some = np.flatnonzero(outcomes != Outcome.MET)
         if len(some) == 0 or not (rules_hold or slack.shape[1]):
             break
+        b = applicants.reliability
+        shrinkage = strategy.shrinkage(None if b is None else b[some])
         unlimited = search_plans(
             strategy.linearisation,
             regions.take(some),
             start[some],
             slack[some] if rules_hold else np.full_like(slack[some], NO_RULE),
-            Goals(strategy.parameters, levels[some], np.full(len(some), strategy.floor), margin),
+            Goals(strategy.parameters, levels[some], np.full(len(some), strategy.floor), margin, shrinkage),
             n_options=1,
             diversity_weight=0.0,
             multipliers=np.ones((1, len(strategy.space.columns))),

@@ -17,6 +17,7 @@ from copa.models.refits.rare_levels import spread_rare_levels
 from copa.models.refits.refits import PROBING, Refits, can_batch, refit_parameters
 from copa.models.refits.reliability import confidence_radius, reliability
 from copa.planner.settings import FitSettings
+from copa.planner.strategies.local_reliability import RADIUS
 from copa.theory.sets import WeightMoments
 from copa.theory.sets.ambiguity import COVARIANCE, AmbiguitySet
 from copa.theory.sets.location_set import LocationSet
@@ -30,7 +31,6 @@ THIRDS, SLOW_THIRDS, FEWEST_THIRDS = 200, 80, 40
 ENOUGH = 1.5  # directions shown by refits for each parameter, from which on their covariance is taken as it is
 N_SPLITS = 32  # into halves that choose and judge
 N_REFERENCES = 24  # declined rows of the training data that rows are chosen for
-LEVEL, RADIUS = 0.9, 1.645  # that they are chosen at, whatever the planner is asked for
 
 Chooser = Callable[[AmbiguitySet], Array]
 """From a set around the parameters of half of the rows to the points (M, D) that it would choose."""
@@ -175,9 +175,12 @@ def shrunk(ambiguity: AmbiguitySet, b: float, confidence: float) -> AmbiguitySet
     return replace(ambiguity, mean=b * ambiguity.mean, radius=confidence_radius(confidence, b))
 
 
-def expected_law(theta: Array, cov: Array) -> AmbiguitySet:
-    """The law of a model on fresh data, averaged over data sets: normal, around today's, of twice the covariance."""
-    return LocationSet(theta, 2.0 * cov, 0.0, 2.0 * cov, family="gaussian", simultaneous=False)
+def expected_law(theta: Array, cov: Array, b: float) -> AmbiguitySet:
+    """The law of a model on fresh data, averaged over data sets, for rows that were chosen at a reliability.
+
+    It is normal, around b times today's parameters, and varies by 1 + b times their covariance.
+    """
+    return LocationSet(b * theta, (1.0 + b) * cov, 0.0, (1.0 + b) * cov, family="gaussian", simultaneous=False)
 
 
 def confidence_words(confidence: float, b: float, refits: Refits) -> str:

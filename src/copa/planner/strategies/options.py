@@ -36,6 +36,8 @@ class Options:
         Effort of each column's change by itself, in the columns of the table.
     space : ActionSpace
         Knows how plausible the rows are.
+    reliability : ndarray of shape (M,), optional
+        Of the scores of options of the applicant of each, see `Applicants`.
     """
 
     model: Model
@@ -45,6 +47,7 @@ class Options:
     effort: Array
     change_effort: Array
     space: ActionSpace
+    reliability: Array | None = None
 
     @property
     def table(self) -> "pd.DataFrame":
@@ -69,7 +72,8 @@ class Options:
         names = ("owner", "points", "effort", "change_effort")
         arrays = {name: getattr(self, name)[flags] for name in names}
         rows = self.rows.take(np.flatnonzero(flags), renumbered=True)
-        return replace(self, rows=rows, **arrays)
+        reliability = None if self.reliability is None else self.reliability[flags]
+        return replace(self, rows=rows, reliability=reliability, **arrays)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,9 +21,11 @@ from copa.models.refits.history import Drift
 from copa.models.refits.rare_levels import without_unknown_levels
 from copa.planner.search.problem import ActionSpace, Linearisation
 from copa.planner.search.ranges import medians, read_medians
+from copa.planner.search.run import Shrinkage
 from copa.planner.settings import FitSettings
 from copa.planner.strategies.applicants import Applicants, declined_rows
 from copa.planner.strategies.base import OtherModelError, Strategy
+from copa.planner.strategies.local_reliability import pairs_of_splits
 from copa.planner.strategies.next_parameters import (
     N_REFERENCES,
     Chooser,
@@ -61,6 +63,11 @@ class Parametric(Strategy):
         Least score with which today's model must accept.
     thirds : ndarray of shape (T, D)
         Parameters of refits on thirds of the rows, which the options are tried on and the search does not go by.
+    halves : ndarray of shape (K, D)
+        Those of refits on halves, complementary ones next to each other, by which it is judged how reliable scores are
+        within the limits of one applicant.
+    expects : bool
+        Whether `parameters` is the law that is expected of the next model.
     directions, irregular : ndarray of shape (A, D), mapping of str to ndarray
         What changes add to the encoded vector, see `Linearisation`.
     """
@@ -72,7 +79,9 @@ class Parametric(Strategy):
     floor: float
     thirds: Array
     directions: Array
+    halves: Array = field(default_factory=lambda: np.zeros((0, 0)))
     irregular: Mapping[str, Array] = field(default_factory=dict)
+    expects: bool = False
 
     @classmethod
     def fit(
@@ -96,6 +105,7 @@ class Parametric(Strategy):
             radius_source=learned.source,
             floor=SAFE_SHARE * float(np.median(np.abs(encoded @ model.theta))),
             thirds=learned.refits.thirds,
+            halves=pairs_of_splits(learned.refits.halves) if later.ambiguity is None else learned.refits.halves[:0],
             n_rows=len(X),
         )
         if later.ambiguity is not None:
@@ -108,6 +118,42 @@ class Parametric(Strategy):
         strategy = strategy.with_set(shrunk(learned.ambiguity, b, later.confidence))
         source = confidence_words(later.confidence, b, learned.refits)
         return replace(strategy, reliability=b, confidence=later.confidence, radius_source=source)
+
+    def shrinkage(self, reliability: Array | None) -> Shrinkage | None:
+        """What counts of the nominal mean at the reliability of each applicant (N,), and the radius in its place.
+
+        The mean in `parameters` is shrunk to the reliability b of all directions. At b_i it counts by b_i / b, and is
+        unknown by the root of b_i; the moves of past versions stay as they are. Under the law that is expected the
+        spread is that of b_i, which is put down to the mean, as only their ratio matters.
+        """
+        b, radius = self.reliability, self.parameters.radius
+        if reliability is None or not b:
+            return None
+        shares = reliability / b
+        if self.expects:
+            return Shrinkage(shares * np.sqrt((1.0 + b) / (1.0 + reliability)), np.full(len(shares), radius))
+        if self.confidence is None or (self.past is not None and radius > self.past.radius):
+            return Shrinkage(shares, np.full(len(shares), radius))
+        return Shrinkage(shares, radius * np.sqrt(shares))
+
+    def encoded(self, points: Array) -> Array:
+        """Points of the ambiguity set as the classifier sees them, (M, D), without what is deducted."""
+        return points[:, : self.model.theta.size]
+
+    def padded(self, encoded: Array) -> Array:
+        """Encoded rows as points of the ambiguity set, with nothing deducted."""
+        return encoded if self.reliability is None else np.hstack([encoded, np.zeros((len(encoded), 1))])
+
+    def deducted(self, points: Array, reliability: Array | None) -> Array:
+        """Return points whose last coordinate is deducted from the score: what the set allows too much at b_i."""
+        shrinkage = self.shrinkage(reliability)
+        if shrinkage is None:
+            return points
+        encoded = self.encoded(points)[:, None]  # one product per row: the same to the last bit in any batch
+        means, root = (encoded @ self.parameters.mean)[:, 0], self.parameters.drift_root
+        lengths = np.linalg.norm((encoded if root is None else encoded @ root)[:, 0], axis=1)
+        excess = (1.0 - shrinkage.shares) * means - (self.parameters.radius - shrinkage.radii) * lengths
+        return np.hstack([self.encoded(points), np.maximum(excess, 0.0)[:, None]])
 
     def with_set(self, ambiguity: AmbiguitySet) -> Self:
         """The same state with another ambiguity set."""
@@ -131,7 +177,7 @@ class Parametric(Strategy):
 
     def spreads(self, points: Array) -> Array:
         """Square roots of x' cov x."""
-        return np.asarray(np.linalg.norm(points @ self.parameters.cov_root, axis=1))
+        return np.asarray(np.linalg.norm(self.encoded(points) @ self.parameters.cov_root, axis=1))
 
     def widened(self, drift: Drift, horizon: int) -> Self:
         """The same state, whose means may move as far as those of past versions, if that is further."""
@@ -144,8 +190,9 @@ class Parametric(Strategy):
         return self.with_radius(max(moved, radius), source)
 
     def expecting(self) -> Self:
-        """The same state with the normal law of a model on fresh data: around today's, with twice the covariance."""
-        return self.with_set(expected_law(self.model.theta, self.parameters.cov))
+        """The same state with the normal law of a model on fresh data: around what is reliable of today's scores."""
+        b = 1.0 if self.reliability is None else self.reliability
+        return replace(self.with_set(expected_law(self.model.theta, self.parameters.cov, b)), expects=True)
 
     def expected_rates(
         self,
@@ -154,10 +201,18 @@ class Parametric(Strategy):
         n_jobs: int | None,  # noqa: ARG002 - one product
         fidelity: Array | None = None,
     ) -> ExpectedRates | None:
-        """Shares of the refits on thirds that accept options."""
+        """Shares of the refits on thirds that accept options, whose scores count as far as they are reliable.
+
+        These refits vary around today's score m as a model on fresh data does, with a variance of 2 s^2. Of a row that
+        was chosen by its score, b m is to be expected with a variance of (1 + b) s^2 (docs/theory.md).
+        """
         if len(self.thirds) == 0:
             return None
-        accepted = (options.points[:, None] @ self.thirds.T)[:, 0].T >= 0.0  # one product per row
+        rows = self.encoded(options.points)[:, None]  # one product per row
+        scores, today = (rows @ self.thirds.T)[:, 0], rows @ self.model.theta
+        b = 1.0 if self.reliability is None else np.full((len(rows), 1), self.reliability)
+        b = b if options.reliability is None else options.reliability[:, None]
+        accepted = (b * today + np.sqrt(0.5 * (1.0 + b)) * (scores - today)).T >= 0.0
         return ExpectedRates.of_answers(accepted, options.owner, n_applicants, fidelity)
 
     @abstractmethod
@@ -175,8 +230,17 @@ class Parametric(Strategy):
         """Probe the effect of each column on the encoded row; `NotLinearError` where it is not additive."""
 
     def ambiguity(self, n_options: int) -> AmbiguitySet:  # noqa: ARG002 - the parameters are the same for all plans
-        """The distributions of the next parameters."""
-        return self.parameters
+        """The distributions of the next parameters; with a last one, -1, for what is deducted from scores."""
+        return self._set_of_points
+
+    @cached_property
+    def _set_of_points(self) -> AmbiguitySet:
+        ambiguity = self.parameters
+        if self.reliability is None:
+            return ambiguity
+        cov = np.pad(ambiguity.cov, (0, 1))
+        drift = None if ambiguity.drift is None else np.pad(ambiguity.drift, (0, 1))
+        return replace(ambiguity, mean=np.append(ambiguity.mean, -1.0), cov=cov, drift=drift)
 
     def encode(self, table: "pd.DataFrame") -> Array:
         """Rows as the classifier sees them, (N, D)."""
@@ -194,8 +258,8 @@ class Parametric(Strategy):
         n_jobs: int | None = None,  # noqa: ARG002
         encoded: Array | None = None,
     ) -> Array:
-        """Rows as the classifier sees them, (M, D)."""
-        return self.model.encode(rows) if encoded is None else encoded
+        """Rows as the classifier sees them, with nothing deducted, (M, D) or (M, D + 1)."""
+        return self.padded(self.model.encode(rows) if encoded is None else encoded)
 
     def pack(self) -> Archive:
         """Return the part of a saved planner that is specific to this strategy."""
@@ -222,8 +286,9 @@ class Parametric(Strategy):
             arrays["irregular"] = np.concatenate(kept)
         if self.parameters.drift is not None:
             arrays["drift"] = self.parameters.drift
-        if len(self.thirds):
-            arrays["thirds"] = self.thirds
+        for name in ("thirds", "halves"):
+            if len(getattr(self, name)):
+                arrays[name] = getattr(self, name)
         return Archive(content, arrays)
 
     @classmethod
@@ -242,9 +307,11 @@ class Parametric(Strategy):
             raise OtherModelError("its parameters differ from those of the one given")
         ambiguity = unpack_set(content["set"], dict(arrays) | {"radius": content["radius"]})
         encoding, typical = _stored_encoding(schema, archive)
-        thirds = arrays.get("thirds", np.zeros((0, linear.theta.size)))
-        if thirds.ndim != 2 or thirds.shape[1] != linear.theta.size:
-            raise ValueError("its refits on thirds have other parameters than the model")
+        thirds, halves = (arrays.get(name, np.zeros((0, linear.theta.size))) for name in ("thirds", "halves"))
+        if any(refits.ndim != 2 or refits.shape[1] != linear.theta.size for refits in (thirds, halves)):
+            raise ValueError("its refits have other parameters than the model")
+        if len(halves) % 2 or (len(halves) == 0) != (content["reliability"] is None):
+            raise ValueError("its refits on halves are not pairs, or are missing")
         space = ActionSpace.build(schema, encoding, read_cost(f"l{content['power']}"), typical)
         return cls(
             model=linear,
@@ -255,6 +322,7 @@ class Parametric(Strategy):
             radius_source=content["radius_source"],
             floor=float(content["floor"]),
             thirds=thirds,
+            halves=halves,
             **_read_evidence(content),
         )
 

@@ -1,6 +1,7 @@
 #include "_core/kernels/arrays.hpp"
 #include "planner/search/kernels/nearest.hpp"
 #include "planner/search/kernels/plans.hpp"
+#include "planner/search/kernels/reliability.hpp"
 
 namespace copa {
 
@@ -29,9 +30,9 @@ Starts read_starts(nb::handle r) {
             input<double, 2>(r, "slack")};
 }
 GoalArrays read_goals(nb::handle r) {
-    return {input<double, 1>(r, "a"),      input<double, 1>(r, "b"),  input<double, 1>(r, "c"),
-            input<double, 1>(r, "floors"), number<double>(r, "margin"), number<double>(r, "radius"),
-            number<bool>(r, "moves_spread")};
+    return {input<double, 1>(r, "a"),      input<double, 1>(r, "b"),      input<double, 1>(r, "c"),
+            input<double, 1>(r, "floors"), input<double, 1>(r, "shares"), input<double, 1>(r, "radii"),
+            number<double>(r, "margin"),   number<bool>(r, "moves_spread")};
 }
 PoolSettings read_settings(nb::handle r) {
     return {input<double, 2>(r, "multipliers"), number<double>(r, "diversity_weight"), input<double, 1>(r, "alike")};
@@ -47,6 +48,8 @@ Targets read_targets(nb::handle r) {
 FoundRows read_found_rows(nb::handle r) {
     return {output<std::int64_t, 1>(r, "outcomes"), output<double, 2>(r, "rows"), output<double, 1>(r, "highest")};
 }
+Halves read_halves(nb::handle r) { return {input<double, 2>(r, "directions"), input<double, 2>(r, "scores")}; }
+Agreement read_agreement(nb::handle r) { return {output<double, 1>(r, "chosen"), output<double, 1>(r, "asked")}; }
 Choice read_choice(nb::handle r) {
     return {input<double, 1>(r, "own"),          input<double, 1>(r, "reference"), input<double, 1>(r, "leaving"),
             input<double, 1>(r, "level_prices"), input<double, 2>(r, "rows"),      number<double>(r, "diversity_weight"),
@@ -88,6 +91,22 @@ void bind_search(nb::module_& module) {
         },
         "problem"_a, "regions"_a, "starts"_a, "goals"_a, "targets"_a, "found"_a,
         "Find for every target the row nearest to it that meets the goal (where none does, the nearest attempt).");
+    module.def(
+        "compare_halves",
+        [](nb::handle problem, nb::handle prices, nb::handle regions, nb::handle starts, nb::handle goals,
+           nb::handle halves, nb::handle found) {
+            const auto problem_view = search::read_problem(problem);
+            const auto prices_view = search::read_prices(prices);
+            const auto regions_view = search::read_regions(regions);
+            const auto starts_view = search::read_starts(starts);
+            const auto goals_view = search::read_goals(goals);
+            const auto halves_view = search::read_halves(halves);
+            const auto found_view = search::read_agreement(found);
+            nb::gil_scoped_release unlocked;
+            search::compare_halves(problem_view, prices_view, regions_view, starts_view, goals_view, halves_view, found_view);
+        },
+        "problem"_a, "prices"_a, "regions"_a, "starts"_a, "goals"_a, "halves"_a, "found"_a,
+        "Sum the scores of rows that halves of the data choose for every applicant, by these halves and by the others.");
     module.def(
         "select_options",
         [](nb::handle prices, nb::handle choice) {

@@ -40,8 +40,8 @@ struct Starts {
     Floats2 scores, cov_products, drift_products, slack;
 };
 struct GoalArrays {
-    Floats a, b, c, floors;
-    double margin, radius;
+    Floats a, b, c, floors, shares, radii;
+    double margin;
     bool moves_spread;
 };
 
@@ -69,7 +69,7 @@ enum { MEAN, TODAY, VARIANCE, REACH };  // positions in `Row.scores`
 
 // What a row must reach, see `GoalArrays`.
 struct Goal {
-    double a, b, c, floor, margin, radius;
+    double a, b, c, floor, share, radius, margin;
     bool moves_spread;
     double surplus;  // that the surplus must reach; zero, or out of reach for a search without an end
 };
@@ -103,7 +103,8 @@ inline Row start_of(const Regions& regions, const Starts& starts, Index n) {
 
 // What the rows of applicant n must reach.
 inline Goal goal_of(const GoalArrays& goals, Index n) {
-    return {goals.a[n], goals.b[n], goals.c[n], goals.floors[n], goals.margin, goals.radius, goals.moves_spread, 0.0};
+    return {goals.a[n],     goals.b[n],   goals.c[n],         goals.floors[n], goals.shares[n],
+            goals.radii[n], goals.margin, goals.moves_spread, 0.0};
 }
 
 // The goal with b^2 = height in the place of its own; below zero, acceptance today alone.
@@ -120,10 +121,11 @@ inline Goal goal_at(const Goal& goal, double height, double surplus) {
     return at;
 }
 
-// The largest b^2 of a goal that a row reaches (docs/theory.md, "One option"): the squared sine of its angle.
-inline double height_of(const Goal& goal, const Row& row) {
-    const double mean = row.scores[MEAN], variance = std::max(row.scores[VARIANCE], 0.0);
-    const double reach = goal.radius * std::sqrt(std::max(row.scores[REACH], 0.0));
+// The largest b^2 of a goal at which the surplus of a score is not negative (docs/theory.md, "One option"): the squared
+// sine of its angle.
+inline double height_at(const Goal& goal, double mean_score, double variance_of_score, double square_of_reach) {
+    const double mean = goal.share * mean_score, variance = std::max(variance_of_score, 0.0);
+    const double reach = goal.radius * std::sqrt(std::max(square_of_reach, 0.0));
     if (!(mean > reach)) return 0.0;
     double angle;
     if (goal.moves_spread) {
@@ -136,10 +138,14 @@ inline double height_of(const Goal& goal, const Row& row) {
     return sine * sine;
 }
 
+inline double height_of(const Goal& goal, const Row& row) {
+    return height_at(goal, row.scores[MEAN], row.scores[VARIANCE], row.scores[REACH]);
+}
+
 // How far a row is from the goal, without its rules: zero where met, else the missing score, negative.
 inline double attainment(const Goal& goal, double mean, double score, double variance, double reach) {
     const double missing = FLOOR_PRICE * std::min(score - goal.floor, 0.0) + std::min(mean - goal.margin, 0.0);
-    double surplus = goal.a * mean - goal.b * std::sqrt(std::max(variance, 0.0));
+    double surplus = goal.a * (goal.share * mean) - goal.b * std::sqrt(std::max(variance, 0.0));
     surplus -= goal.c * goal.radius * std::sqrt(std::max(reach, 0.0));
     return missing + std::min(surplus - goal.surplus, 0.0);
 }
@@ -172,6 +178,14 @@ struct Exchange {
 };
 inline Exchange exchange_in(Floats2 gram, Floats products, Index now, Index old) {
     return {2.0 * (products[now] - products[old]), gram(now, now) - 2.0 * gram(now, old) + gram(old, old)};
+}
+
+// `height_of` a row after one level has been exchanged for another.
+inline double height_after(const SearchProblem& problem, const Goal& goal, const Row& row, Index next, Index old) {
+    const Exchange cov = exchange_in(problem.cov_gram, row.cov_products, next, old);
+    const Exchange drift = exchange_in(problem.drift_gram, row.drift_products, next, old);
+    return height_at(goal, row.scores[MEAN] + problem.means[next] - problem.means[old],
+                     row.scores[VARIANCE] + cov.linear + cov.square, row.scores[REACH] + drift.linear + drift.square);
 }
 
 inline bool is_numeric(const SearchProblem& problem, Index column) { return column < problem.steps.size; }
