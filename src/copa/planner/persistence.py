@@ -47,7 +47,7 @@ FORMAT = Format(
     what="a bundle",
     content="planner.json",
     versions=(1,),
-    arrays=r"theta|mean|cov|directions|irregular|drift|thirds|scores|rows/.+|plausibility/.+|accepted_row/.+",
+    arrays=r"theta|mean|cov|halves|directions|irregular|drift|thirds|scores|rows/.+|plausibility/.+|accepted_row/.+",
     members=rf"model\.skops|{REFITS}",
     check=_require_known_kinds,
 )

@@ -36,11 +36,13 @@ inline Index choose_from_pool(const Prices& prices, const PoolSettings& settings
 }
 
 // Choose a plan, enlarge the pool by variants of its options, and choose again; return how many options.
+//
+// Just below the highest level next to every variant is out of reach, which takes long to see: a full plan stays there.
 inline Index plan_from_pool(const SearchProblem& problem, const Region& region, const Prices& prices, const Goal& goal,
-                            const Row& start, const PoolSettings& settings, Pool& pool, const Compared& compared,
-                            Ints chosen, const Row& row, const Row& spare, const Row& trial, const ColumnPrices& cost) {
+                            const Row& start, bool met, const PoolSettings& settings, Pool& pool,
+                            const Compared& compared, Ints chosen, const Row& row, const Row& spare, const Row& trial, const ColumnPrices& cost) {
     Index size = choose_from_pool(prices, settings, region, pool, compared, chosen);
-    for (int turn = 0; turn < TURNS; ++turn) {
+    for (int turn = 0; turn < TURNS && (met || size < chosen.size); ++turn) {
         const Index known = pool.size;
         const bool around_plan = turn == 0 || size == chosen.size;  // else too few: look around every row
         for (Index j = 0; j < (around_plan ? size : known); ++j) {
@@ -91,8 +93,8 @@ inline void find_plans(const SearchProblem& problem, const Prices& prices, const
             economise(problem, region, cost, goal, row, trial, spare);
             add_row(pool, region, prices, row);
             fill_pool(problem, region, prices, goal, start, settings.multipliers, pool, row, trial, spare, pool_room);
-            size = plan_from_pool(problem, region, prices, goal, start, settings, pool, compared, chosen, row, spare,
-                                  trial, cost);
+            size = plan_from_pool(problem, region, prices, goal, start, best.outcome == MET, settings, pool, compared,
+                                  chosen, row, spare, trial, cost);
             if (size == n_options || best.outcome == MET || best.height < 0.0) break;
         }
         if (problem.stop()) {  // what there is was not finished

@@ -25,9 +25,10 @@ inline double score_by(const SearchProblem& problem, Floats directions, double o
     return score;
 }
 
-// Let each half choose a cheap row for every applicant that it is certain of, and sum the scores that it and the other
-// half give these rows.
+// Let each half choose a cheap row for every applicant that it is certain of, or else the surest that it finds and
+// accepts, and sum the scores that it and the other half give these rows.
 //
+// Without the latter, only halves that see too much in the columns that are left would have a say.
 // The greedy choice is taken as it is, without exchanges: what flatters a choice is that it goes by errors of one half,
 // and a cheaper row at the same level goes by them neither more nor less (measured, docs/theory.md).
 inline void compare_halves(const SearchProblem& problem, const Prices& prices, const Regions& regions,
@@ -49,7 +50,7 @@ inline void compare_halves(const SearchProblem& problem, const Prices& prices, c
             row.scores[MEAN] = row.scores[TODAY] = halves.scores(n, k);
             if (row.scores[TODAY] >= goal.floor) continue;  // this half does not decline
             if (complete(by_half, region, cost, goal, row, -1, spare)) shrink(by_half, region, cost, goal, row);
-            else if (!goals.moves_spread || row.scores[MEAN] < goal.floor) continue;
+            else if (row.scores[TODAY] < goal.floor) continue;
             const Index other = k ^ 1;
             found.chosen[n] += row.scores[MEAN];
             found.asked[n] += score_by(problem, halves.directions[other], halves.scores(n, other), region, row);
