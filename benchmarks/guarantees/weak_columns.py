@@ -25,9 +25,9 @@ from copa.models.refits.reliability import LEAST_RELIABILITY
 
 EVIDENCE = Path(__file__).parents[2] / "docs" / "evidence.md"
 BEGIN, END = "<!-- begin: python -m benchmarks.guarantees.weak_columns --write -->", "<!-- end weak columns -->"
-N, LEVEL, N_JUDGES, N_APPLICANTS, POOL = 1000, 0.9, 60, 10, 3000
+N, LEVEL, N_JUDGES, N_APPLICANTS, POOL = 1000, 0.9, 60, 10, 10_000
 SIGNALS, NOISES = (2, 3), (10, 20, 40)
-END_OF_RANGE = 0.7  # where signals are cut off, in their standard deviations before
+END_OF_RANGE = 0.5  # where signals are cut off, in their standard deviations before
 FORMS = {
     "wish": "2 or 3 signals fixed by a wish, 10 to 40 columns of noise left",
     "ends": "signals at the end of their range, 10 to 40 columns of noise left",
@@ -39,18 +39,24 @@ TOP = {"two": 2, "four": 4, "free": 0}
 
 
 def noisy(n_signals: int, n_noise: int, *, cut: bool) -> Population:
-    """A population in which a few columns carry the signal; `cut` off at what is then the end of their range."""
+    """A population in which a few columns carry the signal.
+
+    With `cut` they end where many people are, and one more column that nobody can change decides who is still declined
+    there: most others have room.
+    """
     end = END_OF_RANGE if cut else np.inf
 
     def draw_rows(n: int, rng: np.random.Generator) -> tuple[Array, Any]:
-        numbers = rng.standard_normal((n, n_signals + n_noise))
+        numbers = rng.standard_normal((n, n_signals + cut + n_noise))
         numbers[:, :n_signals] = np.minimum(numbers[:, :n_signals], end)
         return numbers, np.zeros((n, 0), dtype=np.intp)
 
+    def effect(x: Array, _: Any) -> Array:
+        total: Array = x[:, :n_signals].sum(axis=1)
+        return total + 1.5 * x[:, n_signals] if cut else total
+
     name = f"{n_signals} signals {n_noise} noise{' cut' if cut else ''}"
-    # With all signals at their ends the log-odds are just below zero: noise has to make up for the rest.
-    share = {2: 0.16, 3: 0.1}[n_signals] if cut else 0.5
-    return Population(name, (), draw_rows, lambda x, _: x[:, :n_signals].sum(axis=1), share=share)
+    return Population(name, (), draw_rows, effect, fixed=(n_signals,) if cut else ())
 
 
 def strongest(planner: copa.RecoursePlanner, X: Any, n_columns: int) -> list[str]:

@@ -524,8 +524,10 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
 
     @property
     def drift_(self) -> Any:
-        """Shape of the ambiguity set, None for the identity."""
-        return self._fitted().ambiguity(int(self.n_options)).drift
+        """Shape of the set of the model's parameters, or of a black box's scores; None for the identity."""
+        strategy = self._fitted()
+        drift = strategy.ambiguity(int(self.n_options)).drift
+        return drift[:-1, :-1] if strategy.basis.deducts and drift is not None else drift
 
     @property
     def radius_source_(self) -> str:

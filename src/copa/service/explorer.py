@@ -233,7 +233,13 @@ def _assumed(bundle: "Bundle") -> View:
     if basis.confidence is not None:
         lines.append(("Confidence in the training data", f"{basis.confidence:g}", ""))
     if basis.reliability is not None:
-        lines.append(("Reliability", f"{basis.reliability:.2f}", "share of today's scores that another sample finds"))
+        lines.append(
+            (
+                "Reliability",
+                f"{basis.reliability:.2f}",
+                "share of today's scores that another sample finds; an applicant's own may be lower",
+            )
+        )
     if basis.n_rows is not None:
         columns = "" if basis.n_columns is None else f"{counted(basis.n_columns, 'column')} as the model encodes them"
         lines.append(("Training rows", f"{basis.n_rows:,}", columns))

@@ -78,7 +78,7 @@ def test_the_set_is_around_the_reliable_part_of_todays_parameters(model, planner
     known, b = planner.strategy_.ambiguity(3), planner.strategy_.reliability
     assert isinstance(known, LocationSet)
     assert (known.family, known.simultaneous) == ("unimodal", False)
-    np.testing.assert_allclose(known.mean, b * parameters_of(model), rtol=1e-12)
+    np.testing.assert_allclose(known.mean, [*(b * parameters_of(model)), -1.0], rtol=1e-12)
     np.testing.assert_array_equal(known.drift, known.cov)
     assert planner.radius_ == pytest.approx(both_sides(0.95) * np.sqrt(b), rel=1e-12)
     assert LEAST < b < 1.0
@@ -101,10 +101,11 @@ def test_the_radius_does_not_depend_on_how_many_refits_there_are(model):
 def test_every_option_keeps_the_rule_by_hand(model, planner, declined, level):
     planner = planner if level == 0.8 else loans.planner(model, guarantee=level)
     batch = planner.plan(declined)
-    theta, b = parameters_of(model), planner.strategy_.reliability
+    theta, b = parameters_of(model), batch.reliability[batch.owner]
+    assert (b <= planner.strategy_.reliability).all()
     points = Judge.of(planner).encode(batch.options)
     means = points @ theta
-    spreads = np.sqrt(np.einsum("md,de,me->m", points, planner.strategy_.ambiguity(3).cov, points))
+    spreads = np.sqrt(np.einsum("md,de,me->m", points, planner.strategy_.parameters.cov, points))
     room = b * means - (unimodal_ratio(level) + both_sides(0.95) * np.sqrt(b)) * spreads
     ok = (batch.status == "ok")[batch.owner]
     assert ok.sum() > 60

@@ -46,6 +46,8 @@ def broken(planner, batch, n_rows, options=None):
     strategy, options = planner.strategy_, np.arange(len(batch.owner)) if options is None else options
     which, rows = drawn_inside(batch, options, n_rows)
     points = strategy.points(rows, np.arange(len(rows)), batch.request.n_options)
+    b = batch.reliability[batch.owner[which]]
+    points = strategy.deducted(points, None if np.isnan(b).all() else b)
     good = batch.ambiguity.option_guarantees(points) >= batch.interval_level[which]
     good &= strategy.model.accepts(rows)
     good &= strategy.schema.obeys(batch.applicants.iloc[batch.owner[which]], rows)

@@ -139,7 +139,7 @@ def chance(plan: Plan, option: int) -> float | None:
         too few, the number is about a surrogate or rests on an assumed covariance, or it is a bound that says next to
         nothing. An expected rate is told however small it is.
     """
-    reliability = plan.basis.reliability
+    reliability = plan.basis.reliability if np.isnan(plan.reliability) else plan.reliability
     if plan.basis.subject not in ABOUT_THE_MODEL or (reliability is not None and reliability < LEAST_RELIABILITY):
         return None
     j = plan.position(option)
