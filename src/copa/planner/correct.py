@@ -27,6 +27,7 @@ from copa.planner.settings import Execution
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.base import Strategy
 from copa.planner.strategies.exploration import enough_for_each, level_of_each
+from copa.planner.strategies.linear import Linear
 from copa.planner.strategies.options import Flags
 from copa.planner.strategies.weighted import relaxed_box
 from copa.plans import PlanBatch, PlanRequest
@@ -160,7 +161,7 @@ def correct_plans(
         b = before.reliability[before.owner]
         points = searched.deducted(before.points, None if np.isnan(b).all() else b)
         reached = searched.ambiguity(readable.n_options).option_guarantees(points)
-    if strategy.additive:
+    if isinstance(searched, Linear):
         sound = (before.status != INFEASIBLE)[before.owner]
         points = searched.encoded(before.points)
         task = PointCorrection(searched, applicants, owner, points, correction, request, run)
@@ -252,7 +253,7 @@ def _with_reasons(strategy: Strategy, after: PlanBatch, corrected: ReadablePlans
 class PointCorrection:
     """Correction of M encoded options, for a model that is linear in the columns."""
 
-    strategy: Strategy
+    strategy: Linear
     applicants: Applicants
     owner: Indices  # (M,), ascending
     points: Array  # (M, D)
@@ -308,7 +309,7 @@ class PointCorrection:
 
     def _corrected(self, plans: Array, box: dict[str, Any]) -> Array:
         """Correct plans (N, J, D)."""
-        ambiguity, n_corrections = self.strategy.ambiguity(plans.shape[1]), self.correction.n_corrections
+        ambiguity, n_corrections = self.strategy.parameters, self.correction.n_corrections
         if self.correction.method == "requirement":
             return _required_scores(plans, ambiguity.mean, self.correction.margin, box)
         return mahalanobis_correction(

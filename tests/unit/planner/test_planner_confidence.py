@@ -161,8 +161,9 @@ def test_an_expected_rate_is_planned_for(model, expected, declined):
     batch = expected.plan(declined)
     assert (batch.status == "ok").sum() > 30
     points = Judge.of(expected).encode(batch.options)
-    spreads = np.sqrt(2.0 * np.einsum("md,de,me->m", points, expected.strategy_.ambiguity(3).cov, points))
-    rates = np.vectorize(NormalDist().cdf)(points @ parameters_of(model) / spreads)
+    b, cov = batch.reliability[batch.owner], expected.strategy_.parameters.cov
+    spreads = np.sqrt((1.0 + b) * np.einsum("md,de,me->m", points, cov, points))
+    rates = np.vectorize(NormalDist().cdf)(b * (points @ parameters_of(model)) / spreads)
     ok = (batch.status == "ok")[batch.owner]
     assert (rates[ok] >= 0.9 - ROUNDING).all()
     assert np.median(rates[ok]) < 0.95
@@ -234,7 +235,7 @@ def test_the_drift_is_that_of_the_scores(model, planner, versions, widened):
     table = loans.people(300, 0)
     rows = planner.plan(table[~model.predict(table)].iloc[:60]).options
     points = Judge.of(planner).encode(rows)
-    spreads = np.sqrt(np.einsum("md,de,me->m", points, planner.strategy_.ambiguity(3).cov, points))
+    spreads = np.sqrt(np.einsum("md,de,me->m", points, planner.strategy_.parameters.cov, points))
     scores = np.array([version.decision_function(rows) for version in [*versions[0], model]]) / spreads
     moves = [np.abs(scores[h:] - scores[:-h]).ravel() for h in (1, 2, 3)]
     by_hand = max(np.quantile(move, 0.95, method="inverted_cdf") for move in moves)
@@ -330,11 +331,12 @@ def everything(people: pd.DataFrame, i: int) -> pd.DataFrame:
     return pd.DataFrame(cells, columns=["x0", "x1", "x2"])
 
 
-def heights(planner, rows: pd.DataFrame) -> np.ndarray:
+def heights(planner, rows: pd.DataFrame, b: float) -> np.ndarray:
     """Squared sine of each row's angle, (mean - reach) against the standard deviation; 0 where refused today."""
-    known, points = planner.strategy_.ambiguity(3), Judge.of(planner).encode(rows)
+    known, points = planner.strategy_.parameters, Judge.of(planner).encode(rows)
+    share = b / planner.strategy_.reliability
     spread = np.sqrt(np.einsum("md,de,me->m", points, known.cov, points))
-    room = np.maximum(points @ known.mean - known.radius * spread, 0.0)
+    room = np.maximum(share * (points @ known.mean) - np.sqrt(share) * known.radius * spread, 0.0)
     return np.where(planner.model.predict(rows), room**2 / (room**2 + spread**2), 0.0)
 
 
@@ -345,8 +347,8 @@ def test_a_fragile_plan_has_the_surest_options_not_the_cheapest(narrow):
     assert len(fragile) >= 3
     cheaper = 0
     for i in fragile:
-        every = heights(planner, everything(people, i))
-        own = heights(planner, batch[i].options)
+        every = heights(planner, everything(people, i), batch.reliability[i])
+        own = heights(planner, batch[i].options, batch.reliability[i])
         assert (own >= 0.9 * every.max() - ROUNDING).all()
         assert batch[i].highest_level == pytest.approx(planner.strategy_.ambiguity(3).laws.level(every.max()), rel=1e-3)
         cheaper += int((every > 0.0).sum() > (every >= 0.9 * every.max()).sum())
@@ -357,7 +359,9 @@ def test_what_has_no_guarantee_is_not_dealt_out(narrow, few):
     planner, people = narrow
     batch = planner.plan(people)
     assert (batch.option_lower > 0.0).all()
-    nothing = [i for i in range(len(people)) if heights(planner, everything(people, i)).max() == 0.0]
+    nothing = [
+        i for i in range(len(people)) if heights(planner, everything(people, i), batch.reliability[i]).max() == 0.0
+    ]
     assert nothing
     for i in nothing:
         assert batch.counts[i] == 0

@@ -45,9 +45,9 @@ def broken(planner, batch, n_rows, options=None):
     """Rows drawn from the intervals that are not certified at the level, not accepted or not allowed."""
     strategy, options = planner.strategy_, np.arange(len(batch.owner)) if options is None else options
     which, rows = drawn_inside(batch, options, n_rows)
-    points = strategy.points(rows, np.arange(len(rows)), batch.request.n_options)
-    b = batch.reliability[batch.owner[which]]
-    points = strategy.deducted(points, None if np.isnan(b).all() else b)
+    points = strategy.encode(rows)
+    if batch.basis.deducts:
+        points = strategy.deducted(strategy.padded(points), batch.reliability[batch.owner[which]])
     good = batch.ambiguity.option_guarantees(points) >= batch.interval_level[which]
     good &= strategy.model.accepts(rows)
     good &= strategy.schema.obeys(batch.applicants.iloc[batch.owner[which]], rows)

@@ -309,7 +309,7 @@ class Parametric(Strategy):
         encoding, typical = _stored_encoding(schema, archive)
         thirds, halves = (arrays.get(name, np.zeros((0, linear.theta.size))) for name in ("thirds", "halves"))
         if any(refits.ndim != 2 or refits.shape[1] != linear.theta.size for refits in (thirds, halves)):
-            raise ValueError("its refits have other parameters than the model")
+            raise ValueError("its refits on thirds or halves have other parameters than the model")
         if len(halves) % 2 or (len(halves) == 0) != (content["reliability"] is None):
             raise ValueError("its refits on halves are not pairs, or are missing")
         space = ActionSpace.build(schema, encoding, read_cost(f"l{content['power']}"), typical)
