@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 NOT_SAVED = ("model", "schema")  # settings that have entries of their own
 MODEL = "model.skops"
 PLAUSIBILITY = "plausibility/"  # what the names of its arrays begin with
-ACCEPTED_ROW, PAST = "accepted_row", "past"
+ACCEPTED_ROW, REFERENCES, PAST = "accepted_row", "references", "past"
 
 
 def _require_known_kinds(content: dict[str, Any]) -> None:
@@ -47,7 +47,7 @@ FORMAT = Format(
     what="a bundle",
     content="planner.json",
     versions=(1,),
-    arrays=r"theta|mean|cov|halves|directions|irregular|drift|thirds|scores|rows/.+|plausibility/.+|accepted_row/.+",
+    arrays=r"theta|mean|cov|halves|directions|irregular|drift|thirds|scores|rows/.+|plausibility/.+|accepted_row/.+|references/.+",
     members=rf"model\.skops|{REFITS}",
     check=_require_known_kinds,
 )
@@ -122,6 +122,9 @@ def pack_planner(
         content[PAST] = strategy.past.to_json()
     if strategy.accepted_row is not None:
         content[ACCEPTED_ROW] = pack_frame(strategy.accepted_row, ACCEPTED_ROW, arrays)
+    references = getattr(strategy, REFERENCES, None)
+    if references is not None:
+        content[REFERENCES] = pack_frame(references, REFERENCES, arrays)
     if include_model:
         import sklearn
 
@@ -164,7 +167,7 @@ def unpack_planner(planner_class: Any, raw: bytes, path: str | Path, model: Any 
         planner = planner_class(model, schema=schema, **settings)
         typical = _stored_accepted_row(strategy.model.columns, archive)
         space = replace(strategy.space, plausibility=plausibility)
-        planner.strategy_ = replace(strategy, space=space, accepted_row=typical, past=past)
+        planner.strategy_ = replace(strategy, space=space, accepted_row=typical, past=past, **_references(archive))
         planner.template_ = template_of(content["kinds"])
         return StoredPlanner(planner, content["facts"], content["made_with"])
 
@@ -198,6 +201,16 @@ def _stored_accepted_row(columns: tuple[str, ...], archive: Archive) -> "pd.Data
     if row.shape != (1, len(columns)) or list(row.columns) != list(columns):
         raise ValueError("its typical accepted row does not have the columns of the model")
     return row
+
+
+def _references(archive: Archive) -> dict[str, "pd.DataFrame"]:
+    """The declined rows that a reliability was estimated for, as a field of the strategy; nothing in other files."""
+    if REFERENCES not in archive.content:
+        return {}
+    rows = unpack_frame(archive.content[REFERENCES], REFERENCES, archive.arrays)
+    if list(rows.columns) != list(archive.content["columns"]):
+        raise ValueError("its reference rows do not have the columns of the model")
+    return {REFERENCES: rows}
 
 
 def _stored_plausibility(schema: FeatureSchema, archive: Archive) -> Plausibility | None:

@@ -1,8 +1,9 @@
 """Models that are linear in the columns: plans at a level by the compiled search."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -24,7 +25,7 @@ from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.base import ROUNDING, Texts, out_of_reach
 from copa.planner.strategies.feature_map import FeatureMap
 from copa.planner.strategies.intervals import find_intervals
-from copa.planner.strategies.local_reliability import LEVEL, local_reliability
+from copa.planner.strategies.local_reliability import LEVEL, local_reliability, pooled_reliability
 from copa.planner.strategies.next_parameters import Chooser
 from copa.planner.strategies.options import Flags, Found, Options
 from copa.planner.strategies.parametric import Parametric
@@ -151,7 +152,16 @@ class Linear(Parametric):
             return applicants
         goal = self.floor, self.parameters.laws
         b = local_reliability(self.linearisation, self.halves, applicants, *goal, n_jobs=n_jobs, deadline=deadline)
-        return replace(applicants, reliability=np.minimum(b, self.reliability))
+        return replace(applicants, reliability=np.minimum(b, min(self.reliability, self.within_wishes)))
+
+    def with_fields(self, changes: Mapping[str, Mapping[str, Any]]) -> Self:
+        """The same state within wishes, which are judged for the references too: one estimate by itself is noisy."""
+        wished = super().with_fields(changes)
+        if wished.references is None or len(wished.references) == 0:
+            return wished
+        people = super(Linear, wished).read_applicants(wished.references)
+        b = pooled_reliability(wished.linearisation, wished.halves, people, wished.floor, wished.parameters.laws)
+        return replace(wished, within_wishes=b)
 
     def reliability_of(self, origins: ReadTable, owner: Indices, n_jobs: int | None) -> Array | None:
         """Return the reliability within the limits of each row's applicant, (M,)."""

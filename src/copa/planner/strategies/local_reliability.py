@@ -53,18 +53,26 @@ def local_reliability(
     deadline : float
         Value of `perf_counter` after which nobody's turn comes; the reliability is then 0.
     """
-    linear = replace(linear, drift=linear.cov)
-    regions, encoded = applicants.regions, applicants.encoded
-    irregular = regions.kinds > 0.0
-    everyone = np.arange(len(applicants))
     run = (floor, (laws.ratio(LEVEL) + RADIUS) * math.sqrt(2.0), n_jobs, deadline)
-    b = _compare(linear, halves, keeping(regions, irregular), encoded, applicants.slack, run)
-    some = everyone[(irregular & (regions.lower < regions.upper)).any(axis=1)]
+    regions, encoded, slack = applicants.regions, applicants.encoded, applicants.slack
+    irregular = regions.kinds > 0.0
+    b = reliability_of_sums(*_compare(linear, halves, keeping(regions, irregular), encoded, slack, run))
+    some = np.flatnonzero((irregular & (regions.lower < regions.upper)).any(axis=1))
     if len(some):  # who may leave an irregular entry may choose from there too
-        left, slack = regions.take(some), applicants.slack[some]
+        left = regions.take(some)
         begin = encoded[some] + left_entries(linear, left, irregular[some])
-        b[some] = np.maximum(b[some], _compare(linear, halves, left, begin, slack, run))
+        b[some] = np.maximum(b[some], reliability_of_sums(*_compare(linear, halves, left, begin, slack[some], run)))
     return b
+
+
+def pooled_reliability(
+    linear: Linearisation, halves: Array, applicants: Applicants, floor: float, laws: Family
+) -> float:
+    """Estimate how reliable the scores of options are on average over applicants, which is less noisy than for one."""
+    run = (floor, (laws.ratio(LEVEL) + RADIUS) * math.sqrt(2.0), 1, np.inf)
+    regions = keeping(applicants.regions, applicants.regions.kinds > 0.0)
+    found = _compare(linear, halves, regions, applicants.encoded, applicants.slack, run)
+    return float(reliability_of_sums(found.chosen.sum(), found.asked.sum()))
 
 
 def _compare(
@@ -74,9 +82,9 @@ def _compare(
     encoded: Array,
     slack: Array,
     run: tuple[float, float, int | None, float],
-) -> Array:
+) -> Agreement:
     """Compare halves for applicants who stand at encoded rows (N, D); least score, ratio, threads and deadline."""
-    (floor, ratio, n_jobs, deadline), n = run, len(encoded)
+    (floor, ratio, n_jobs, deadline), n, linear = run, len(encoded), replace(linear, drift=linear.cov)
     starts = starts_of(linear, encoded, slack)
     scores = (encoded[:, None] @ halves.T)[:, 0]  # one product per row: the same to the last bit in any batch
     by_halves = Halves(np.ascontiguousarray(halves @ linear.directions.T), scores)
@@ -94,7 +102,7 @@ def _compare(
 
     with stopping_at(deadline) as stop:
         for_each_chunk(work, n, CHUNK, n_jobs, in_kernels=True)
-    return reliability_of_sums(found.chosen, found.asked)
+    return found
 
 
 def pairs_of_splits(halves: Array) -> Array:

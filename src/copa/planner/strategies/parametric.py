@@ -66,6 +66,10 @@ class Parametric(Strategy):
     halves : ndarray of shape (K, D)
         Those of refits on halves, complementary ones next to each other, by which it is judged how reliable scores are
         within the limits of one applicant.
+    references : DataFrame, optional
+        The declined training rows nearest to acceptance, for whom it is judged what wishes leave.
+    within_wishes : float
+        The reliability on average over the references within the wishes of one person; 1 without wishes.
     expects : bool
         Whether `parameters` is the law that is expected of the next model.
     directions, irregular : ndarray of shape (A, D), mapping of str to ndarray
@@ -81,6 +85,8 @@ class Parametric(Strategy):
     directions: Array
     halves: Array = field(default_factory=lambda: np.zeros((0, 0)))
     irregular: Mapping[str, Array] = field(default_factory=dict)
+    references: "pd.DataFrame | None" = None
+    within_wishes: float = 1.0
     expects: bool = False
 
     @classmethod
@@ -117,7 +123,10 @@ class Parametric(Strategy):
             b = estimate_reliability(chooser, learned.ambiguity, learned.refits.halves)
         strategy = strategy.with_set(shrunk(learned.ambiguity, b, later.confidence))
         source = confidence_words(later.confidence, b, learned.refits)
-        return replace(strategy, reliability=b, confidence=later.confidence, radius_source=source)
+        declined = declined_rows(schema, model, X, len(X))
+        nearest = declined[np.argsort(-(encoded[declined] @ model.theta), kind="stable")[:N_REFERENCES]]
+        own = X.iloc[nearest][list(model.columns)].reset_index(drop=True)
+        return replace(strategy, reliability=b, confidence=later.confidence, radius_source=source, references=own)
 
     def shrinkage(self, reliability: Array | None) -> Shrinkage | None:
         """What counts of the nominal mean at the reliability of each applicant (N,), and the radius in its place.
