@@ -211,6 +211,7 @@ def accounted(plan):
     for numbers in (plan.option_lower, plan.plausibility, [plan.any_lower, plan.lower, plan.highest_level]):
         known |= {down(number) for number in numbers if not np.isnan(number)}
     known |= {f"{effort:.2f}" for effort in plan.effort} | {up(plan.upper), f"{plan.request.guarantee:g}"}
+    known |= {f"{plan.reliability:.2f}"}
     if plan.n_held_out:
         shares = [*plan.expected_rate, plan.all_rate, plan.fidelity]
         known |= {str(plan.n_held_out), *(down(share) for share in shares if not np.isnan(share))}
