@@ -241,13 +241,13 @@ class PlanBatch(BatchRecord[Plan]):
     >>> planner = copa.RecoursePlanner(model, n_options=2, random_state=0, progress=False).fit(X, y)
     >>> batch = planner.plan(X[~model.predict(X)].head(3))
     >>> batch
-    PlanBatch(3 applicants, 5 options: 3 ok)
+    PlanBatch(3 applicants, 4 options: 3 ok)
     >>> batch.select(batch.status == "ok")[1:].owner.tolist()
-    [0, 0, 1]
+    [0, 1]
     >>> batch.summary()["n_options"].tolist()
-    [2, 2, 1]
+    [2, 1, 1]
     >>> batch.options_frame()["n_changes"].tolist()
-    [1, 2, 1, 2, 1]
+    [1, 2, 1, 1]
     """
 
     plan_type = Plan

@@ -104,7 +104,7 @@ class Ledger:
     ...     again = ledger.record(batch, model_version="2026-11", valid_for="12 months", made="2026-11-18")
     ...     promises = ledger.promises(as_of="2026-12-31")
     >>> len(ids), again == ids, len(promises)
-    (5, True, 5)
+    (4, True, 4)
     >>> promises["promise_valid_until"].astype(str).unique().tolist()
     ['2027-11-18']
     >>> folder.cleanup()

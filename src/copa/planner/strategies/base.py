@@ -89,8 +89,8 @@ class Strategy(ABC):
     >>> strategy = planner.strategy_
     >>> isinstance(strategy, copa.planner.Strategy), strategy.kind, strategy.subject
     (True, 'linear', 'parameters')
-    >>> strategy.ambiguity(n_options=3).dimension  # intercept and two columns
-    3
+    >>> strategy.ambiguity(n_options=3).dimension  # intercept, two columns, and what is deducted
+    4
     """
 
     kind: ClassVar[str]
