@@ -25,9 +25,9 @@ from copa.models.refits.reliability import LEAST_RELIABILITY
 
 EVIDENCE = Path(__file__).parents[2] / "docs" / "evidence.md"
 BEGIN, END = "<!-- begin: python -m benchmarks.guarantees.weak_columns --write -->", "<!-- end weak columns -->"
-N, LEVEL, N_JUDGES, N_APPLICANTS, POOL = 1000, 0.9, 60, 10, 10_000
+N, LEVEL, N_JUDGES, N_APPLICANTS, POOL = 1000, 0.9, 60, 10, 3000
 SIGNALS, NOISES = (2, 3), (10, 20, 40)
-END_OF_RANGE = 0.5  # where signals are cut off, in their standard deviations before
+END_OF_RANGE = 1.5  # where signals are cut off, in their standard deviations before
 FORMS = {
     "wish": "2 or 3 signals fixed by a wish, 10 to 40 columns of noise left",
     "ends": "signals at the end of their range, 10 to 40 columns of noise left",
@@ -41,8 +41,8 @@ TOP = {"two": 2, "four": 4, "free": 0}
 def noisy(n_signals: int, n_noise: int, *, cut: bool) -> Population:
     """A population in which a few columns carry the signal.
 
-    With `cut` they end where many people are, and one more column that nobody can change decides who is still declined
-    there: most others have room.
+    With `cut` their range ends, and one more column that nobody can change decides who is still declined there: most
+    others have room.
     """
     end = END_OF_RANGE if cut else np.inf
 
@@ -53,7 +53,7 @@ def noisy(n_signals: int, n_noise: int, *, cut: bool) -> Population:
 
     def effect(x: Array, _: Any) -> Array:
         total: Array = x[:, :n_signals].sum(axis=1)
-        return total + 1.5 * x[:, n_signals] if cut else total
+        return total + 3.0 * x[:, n_signals] if cut else total
 
     name = f"{n_signals} signals {n_noise} noise{' cut' if cut else ''}"
     return Population(name, (), draw_rows, effect, fixed=(n_signals,) if cut else ())
@@ -80,7 +80,7 @@ def prepare(population: Population, form: str, seed: int, asked: Array) -> Case:
     pool = population.draw(POOL, rng)
     if form == "ends":
         n_signals = int(population.name.split()[0])
-        pool = pool.take(np.flatnonzero((pool.numbers[:, :n_signals] >= END_OF_RANGE).all(axis=1)))
+        pool.numbers[:, :n_signals] = END_OF_RANGE
     table = population.frame(pool)
     declined = table[~model.predict(table)] if len(table) else table
     if form in ("wish", "ends") and len(declined):

@@ -82,7 +82,7 @@ class Linear(Parametric):
     def tested(self) -> bool:
         """Whether this is a logistic regression on as many rows as were tested, without a history or wishes.
 
-        With wishes the reliability is still that of all columns, which says nothing of those that are left.
+        Requests with wishes were measured too, by another benchmark, at one size and level (docs/evidence.md).
         """
         like = isinstance(self.model.classifier, LogisticRegression) and self.model.threshold is None
         few, many = TESTED_ROWS
