@@ -17,6 +17,7 @@ from benchmarks import (
     robustness,
     start_up,
     throughput,
+    trees_scoring,
     upper_and_any,
 )
 
@@ -33,6 +34,7 @@ QUESTIONS = {
     "black_boxes_fresh": black_boxes_fresh,
     "start_up": start_up,
     "throughput": throughput,
+    "trees_scoring": trees_scoring,
     "robustness": robustness,
     "dated": dated,
 }

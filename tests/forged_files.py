@@ -9,9 +9,9 @@ from copa._core import archive
 from copa._core.formats import digest_of
 
 
-def members(raw):
-    """The members of a zip file, by name."""
-    with zipfile.ZipFile(io.BytesIO(raw)) as file:
+def members(source):
+    """The members of a zip file, by name; from its path, a stream or its bytes."""
+    with zipfile.ZipFile(io.BytesIO(source) if isinstance(source, bytes) else source) as file:
         return {name: file.read(name) for name in file.namelist()}
 
 
@@ -22,6 +22,12 @@ def zipped(contents, method=zipfile.ZIP_DEFLATED):
         for name, raw in contents.items():
             file.writestr(name, raw)
     return whole.getvalue()
+
+
+def rewritten(path, contents):
+    """A path, at which a zip file of some members was written."""
+    path.write_bytes(zipped(contents))
+    return path
 
 
 def sealed(contents, name="planner.json"):
@@ -40,7 +46,6 @@ def sealed(contents, name="planner.json"):
 
 def forge(source, path, change):
     """Write a planner's file with its members changed by a function of their dict."""
-    contents = members(source.read_bytes())
+    contents = members(source)
     change(contents)
-    path.write_bytes(zipped(sealed(contents)))
-    return path
+    return rewritten(path, sealed(contents))

@@ -12,7 +12,6 @@ import resource
 import signal
 import sys
 import warnings
-import zipfile
 
 import numpy as np
 import pandas as pd
@@ -47,6 +46,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from copa.exceptions import DataError
 from copa.models.storage import pack_estimator, unpack_estimator
+from forged_files import members, zipped
 
 N_ROWS, SECONDS, GIGABYTES = 80, 20, 8
 NUMBERS = [-(2**63), -(2**31), -2, -1, 0, 1, 2, 3, 7, 1000, 2**31 - 1, 2**31, 2**40, 2**63 - 1]
@@ -108,19 +108,6 @@ def fitted(name):
     rng = np.random.default_rng(1)
     outcome = people["a"] + 0.5 * (people["job"] == "clerk") + 0.5 * rng.normal(size=N_ROWS) > 0.2
     return models()[name].fit(people, outcome)
-
-
-def members(raw):
-    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def zipped(contents):
-    whole = io.BytesIO()
-    with zipfile.ZipFile(whole, "w") as archive:
-        for name, raw in contents.items():
-            archive.writestr(name, raw)
-    return whole.getvalue()
 
 
 def changed_array(array, rng):

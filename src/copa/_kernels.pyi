@@ -117,4 +117,29 @@ def select_options(prices: object, choice: object) -> None:
     Choose a plan from rows that are known already, by the same criterion as `find_plans`.
     """
 
+def search_trees(problem: object, trees: object, links: object, prices: object, regions: object, codes: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], slack: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], training: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], settings: object, found: object) -> None:
+    """
+    Search good rows on tree ensembles, and write them to `found`; the named tuples of search/tree_arguments.py.
+    """
+
+def prove_tree_row(problem: object, trees: object, links: object, prices: object, regions: object, codes: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], requirement: object, proof: object) -> None:
+    """
+    Prove what the first applicant's rows cost at least, and write it to `proof`; named tuples as above.
+    """
+
+def leaf_boxes(trees: object, codes: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], low: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], high: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+    """
+    Narrow boxes of codes (M, C) around coded rows (M, C) until no tree comes to another leaf within them.
+    """
+
 VARIANTS: int = 24
+
+def lay_out_trees(trees: object, small: object) -> None:
+    """
+    Write the tests and leaves of small trees to `small`; the named tuples of models/trees/arrays.py, sound.
+    """
+
+def score_trees(trees: object, small: object, links: object, codes: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], first: int, last: int, scores: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+    """
+    Score coded rows (N, C), from `first` up to `last`, by K tree ensembles, into `scores` (K, N); the named tuples of models/trees/arrays.py, sound.
+    """

@@ -121,6 +121,18 @@ class WeakModelWarning(UserWarning):
     """
 
 
+class OutOfReachWarning(UserWarning):
+    """No plan for a sample of declined training rows reached the guarantee asked for; the message names what would.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from copa.exceptions import OutOfReachWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", OutOfReachWarning)  # fit no planner that can certify nothing
+    """
+
+
 class ProtectedReasonWarning(UserWarning):
     """A letter gives an attribute as a reason that the law may protect, such as sex or age; the message names it.
 

@@ -2,7 +2,6 @@
 
 import io
 import json
-import zipfile
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +13,7 @@ from copa.planner.bundle import load_bundle
 from copa.plans import PlanBatch
 from e2e.command_runs import FIT, copa, refused
 from e2e.foreign_models import Spy, numbers_only
-from forged_files import forge
+from forged_files import forge, members, rewritten
 
 
 @pytest.fixture(scope="module")
@@ -22,18 +21,6 @@ def proofs(bank, bundle):
     copa("plan", bundle, bank / "people.csv", "-o", bank / "p.csv", "-o", bank / "proofs.copa")
     copa("plan", bundle, bank / "people.csv", "-o", bank / "p.csv", "-o", bank / "proofs.json")
     return bank
-
-
-def members(path):
-    with zipfile.ZipFile(path) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def rewritten(path, content):
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in content.items():
-            archive.writestr(name, data)
-    return path
 
 
 def plan_refused(bundle, bank, tmp_path):
@@ -77,7 +64,7 @@ def test_a_forged_bundle_with_a_foreign_model_runs_nothing(bank, bundle, tmp_pat
 
 def test_a_raised_bound_is_refused(proofs, tmp_path):
     outer = members(proofs / "proofs.copa")
-    inner = members(io.BytesIO(outer["part-000000.copa"]))
+    inner = members(outer["part-000000.copa"])
     with np.load(io.BytesIO(inner["arrays.npz"])) as stored:
         arrays = dict(stored)
     arrays["batch/lower"] = np.minimum(arrays["batch/lower"] + 0.001, 1.0)

@@ -81,6 +81,14 @@ def test_the_files_named_for_contributors_and_extensions_exist():
     assert [path for path in sorted(named) if not any((top / path).exists() for top in (ROOT, ROOT / "src/copa"))] == []
 
 
+def test_the_names_that_contributors_are_sent_to_are_in_their_files():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(\w+)` (?:of|in) `([\w/]+\.py)`", text)
+    assert len(named) > 5
+    files = {file: next(top / file for top in (ROOT, ROOT / "src/copa") if (top / file).exists()) for _, file in named}
+    assert [(name, file) for name, file in named if name not in files[file].read_text(encoding="utf-8")] == []
+
+
 def test_the_tests_of_the_claims_of_the_theory_exist():
     text = (ROOT / "tests/CLAIMS.md").read_text(encoding="utf-8")
     named = re.findall(r"`(tests/[\w/]+\.py)`", text)

@@ -16,10 +16,12 @@ from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
 FUZZ = (
+    "unit/_core/test_kernels.py",
     "unit/_core/test_small_matrices.py",
     "unit/_core/test_projection.py",
     "unit/theory/bounds",
     "unit/theory/objective",
+    "unit/models/trees/test_scoring.py",
     "unit/planner/search",
     "property/test_bounds.py",
     "property/test_irregular_tables.py",

@@ -233,7 +233,6 @@ class SharedChange:
                 self._made.close()
 
 
-one_blas_thread = SharedChange(partial(threadpool_limits, 1, user_api="blas"))
 # scikit-learn's ensembles empty the filters and fill them again for every tree: what is shown in between is caught.
 no_warnings = SharedChange(partial(warnings.catch_warnings, record=True, action="ignore"))
 
@@ -249,6 +248,9 @@ def one_thread_no_warnings() -> Iterator[None]:
 def _libraries() -> ThreadpoolController:
     """The libraries with threads of their own that were loaded when this was first asked for."""
     return ThreadpoolController()
+
+
+one_blas_thread = SharedChange(lambda: _libraries().limit(limits=1, user_api="blas"))
 
 
 def one_openmp_thread() -> AbstractContextManager[Any]:

@@ -15,6 +15,7 @@ from copa.exceptions import InvalidInputError
 STATUSES = ("ok", "already_valid", "fragile", "infeasible", "time_limit", "error")
 OK, ALREADY_VALID, FRAGILE, INFEASIBLE, TIME_LIMIT, ERROR = STATUSES
 GUARANTEE_FOR = ("each", "all", "any")  # options of a plan that a guarantee is about
+PERIODS = {"month": "M", "quarter": "Q", "year": "Y"}  # as pandas abbreviates them
 METHODS = ("level", "requirement", "mahalanobis")  # of correcting plans
 
 MOST_SHOWN = 12

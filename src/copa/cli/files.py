@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,8 +31,6 @@ PICKLES = (".pkl", ".pickle", ".joblib")
 SAVED = (".copa", ".zip")  # endings of plans with their proofs
 TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq")
 LEDGER_VARIABLE = "COPA_LEDGER"
-# Options of `copa fit` that are fields of `LaterModels`, or say of which class they are.
-OF_LATER_MODELS = ("expected", "confidence", "family", "history", "horizon", "n_refits", "moment_ball")
 MAX_CHANGE_HELP = (
     "write COLUMN=SHARE, such as amount=0.3, or COLUMN=+UP/-DOWN in the column's own units, such as duration=+12/-6"
 )
@@ -91,11 +89,12 @@ def open_bundle(path: Path) -> "Bundle":
 def set_up(planner: "RecoursePlanner", settings: Mapping[str, Any]) -> None:
     """Give a planner the settings of the command line; what was left out stays as it is."""
     from copa.planner.checks import check_settings
-    from copa.planner.later_models import assume
+    from copa.planner.later_models import LaterModels, assume
 
+    of_later_models = ("expected", "moment_ball", *(field.name for field in fields(LaterModels)))
     settings = {"n_jobs": inherited("n_jobs")} | dict(settings)
     given = {name: str(v) if isinstance(v, StrEnum) else v for name, v in settings.items() if v is not None}
-    assumed: dict[str, Any] = {name: given.pop(name) for name in OF_LATER_MODELS if name in given}
+    assumed: dict[str, Any] = {name: given.pop(name) for name in of_later_models if name in given}
     with misuse():
         planner.set_params(**given, later_models=assume(planner.later_models, **assumed))
         check_settings(planner)

@@ -14,38 +14,22 @@ from copa._core.progress import stage
 from copa._core.words import listed, shown
 from copa.cli.commands import wants_json
 from copa.cli.files import load_model, open_data, planner_settings, require_columns, require_outputs, set_up
-from copa.cli.messages import MisuseError, misuse, say, show, show_json
+from copa.cli.messages import MisuseError, misuse, say, show, show_json, show_table
 from copa.cli.options import Drop, Favourable, ModelFile, PlannerOptions, Schema, Target, TrustPickle
 from copa.data.schema import FeatureSchema
+from copa.data.schema.recognition import many_texts
 from copa.data.schema.support import withheld_in_words
 from copa.data.tables.casting import kinds_of
 from copa.data.tables.cells import text_of
 from copa.data.tables.files import TableFile
-from copa.exceptions import BlackBoxWarning, DataError, WeakModelWarning
+from copa.exceptions import BlackBoxWarning, DataError, OutOfReachWarning, WeakModelWarning
+from copa.models.decisions import match_label
 from copa.models.encoders import encoder_categories
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from copa.planner.training_data import TrainingData
-
-
-MOST_TEXTS = 200  # different texts in a column that may change; more are names or notes, not choices
-
-
-def many_texts(features: "pd.DataFrame", spared: Container[str]) -> dict[str, str]:
-    """Columns of text with more values than a choice can have, but those spared: what they hold, in words."""
-    from pandas.api.types import is_numeric_dtype
-
-    found = {}
-    for name in features.columns:
-        if is_numeric_dtype(features[name].dtype) or name in spared:
-            continue
-        distinct = int(features[name].nunique())
-        if distinct > MOST_TEXTS:
-            rows = f"{distinct:,} different texts in {len(features):,} rows"
-            found[name] = f"column {shown(name)} holds {rows}, which is no choice between values"
-    return found
 
 
 def require_few_texts(features: "pd.DataFrame", spared: Container[str]) -> None:
@@ -98,7 +82,7 @@ def fit(  # noqa: PLR0913 - the options of the command
         _show_facts(facts, output, schema_given=schema is not None)
 
 
-def _learn(planner: Any, training: "TrainingData", *, target: str, favourable: str | None) -> dict[str, Any]:
+def _learn(planner: Any, training: "TrainingData", *, target: str, favourable: Any) -> dict[str, Any]:
     """Fit the planner, and a model where there is none yet; returns what there is to say about it."""
     from copa.models.linear import why_black_box
     from copa.planner.labels import weakness_of
@@ -112,11 +96,11 @@ def _learn(planner: Any, training: "TrainingData", *, target: str, favourable: s
         labels = as_classes(planner.model, labels, target)
         accuracy = float((_answers(planner.model, features) == labels).mean())
         facts = {"model": type(planner.model).__name__, "accuracy_on_these_rows": accuracy}
-    planner.favourable = label_like(favourable, labels)
+    planner.favourable = match_label(favourable, np.unique(labels).tolist())
     if reason := why_black_box(planner.model):
         say(f"note: {reason}")
     with warnings.catch_warnings():
-        for said in (WeakModelWarning, BlackBoxWarning):
+        for said in (WeakModelWarning, BlackBoxWarning, OutOfReachWarning):
             warnings.simplefilter("ignore", said)
         planner.fit(features, labels)
     weakness = weakness_of(planner.strategy_.model, features, labels)
@@ -135,6 +119,7 @@ def _learn(planner: Any, training: "TrainingData", *, target: str, favourable: s
         "radius_source": planner.radius_source_,
         "reliability": planner.strategy_.reliability,
         "shortage": planner.strategy_.shortage,
+        "served": None if planner.served_ is None else planner.served_.to_frame().to_dict("records"),
     }
 
 
@@ -192,13 +177,19 @@ def _show_facts(facts: dict[str, Any], output: Path, *, schema_given: bool) -> N
     show(f"What the next models may do: radius {facts['radius']:.3g} ({facts['radius_source']}).")
     if facts["shortage"]:
         show(f"Note: {facts['shortage']}. Plans will be fragile.")
+    if facts["served"] is not None:
+        show("Of declined training rows that were tried, so many have a plan that reaches a guarantee:")
+        show_table(
+            ["guarantee", "rows", "share"],
+            [[f"{line['guarantee']:g}", str(line["rows"]), f"{line['share']:.0%}"] for line in facts["served"]],
+        )
     if not schema_given:
         show("Schema: inferred from the data. Whether a column can change is not in the data: read it before you plan.")
     show(f"Bundle: {output}")
 
 
-def require_favourable(given: str | None, table: TableFile, target: str, schema: FeatureSchema | None) -> str | None:
-    """The label that applicants want, as text: that of the command line, else the schema's, else true.
+def require_favourable(given: str | None, table: TableFile, target: str, schema: FeatureSchema | None) -> Any:
+    """Return the label that applicants want: that of the command line, else the schema's, else true.
 
     Raises
     ------
@@ -212,26 +203,22 @@ def require_favourable(given: str | None, table: TableFile, target: str, schema:
 
     labels = read_target(table, target)
     classes = np.unique(labels).tolist()
-    known = {str(text_of(value)): value for value in classes}
-    if given is None and schema is not None and schema.favourable is not None:
-        given, source = str(text_of(schema.favourable)), "favourable of the schema"
-    else:
-        source = "--favourable"
-    if given is not None and given.strip() not in known:
+    texts = [str(text_of(label)) for label in classes]
+    wanted: Any = given
+    if given is None and schema is not None:
+        wanted = schema.favourable
+    if wanted is None and is_truth(classes):
+        return True
+    if wanted is None:
+        choice = " or ".join(f"--favourable {quote(text)}" for text in reversed(texts))
         raise MisuseError(
-            f"{source} must be a value of the label {shown(target)}, {listed(list(known))}, got {shown(given)}"
+            f"--favourable must say which value of {shown(target)} an applicant wants, "
+            f"{shares_in_words(classes, labels)}: add {choice}, or write `favourable:` and the value into the schema"
         )
-    if given is not None:
-        return given.strip()
-    if is_truth(classes):
-        return str(text_of(True))
-    choice = " or ".join(f"--favourable {quote(text)}" for text in reversed(known))
-    raise MisuseError(
-        f"--favourable must say which value of {shown(target)} an applicant wants, {shares_in_words(classes, labels)}: "
-        f"add {choice}, or write `favourable:` and the value into the schema"
-    )
-
-
-def label_like(favourable: str | None, labels: Any) -> Any:
-    """The label as the model has it, from how it is written."""
-    return next((value for value in np.unique(labels).tolist() if str(text_of(value)).strip() == favourable), None)
+    label = match_label(wanted, classes)
+    if label is None:
+        source = "favourable of the schema" if given is None else "--favourable"
+        raise MisuseError(
+            f"{source} must be a value of the label {shown(target)}, {listed(texts)}, got {shown(wanted)}"
+        )
+    return label

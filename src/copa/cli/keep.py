@@ -4,6 +4,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from copa._core.files import write_atomically
@@ -19,10 +20,10 @@ from copa.cli.files import (
     require_columns,
     require_outputs,
 )
-from copa.cli.fit import label_like, require_favourable
+from copa.cli.fit import require_favourable
 from copa.cli.messages import FAILED, FINE, misuse, say, show, show_json, show_table
 from copa.cli.options import PromisesOptions, Target
-from copa.data.tables.cells import text_of
+from copa.models.decisions import match_label
 
 if TYPE_CHECKING:
     from copa.promises import KeptModel
@@ -65,16 +66,14 @@ def keep(
         promised = open_promises(tried.promises, lambda path: read_options(path, inherited("delimiter", ",")), stack)
         said = known if known is not None else _promised_label(promised)
         if tried.favourable is not None or said is None:
-            wanted = label_like(require_favourable(tried.favourable, table, target, None), labels)
-        else:
-            wanted = label_like(str(text_of(said)), labels)
+            said = require_favourable(tried.favourable, table, target, None)
         kept = keep_promises(
             fitted,
             training.features,
             labels,
             promised,
             max_broken=tried.max_broken,
-            favourable=wanted,
+            favourable=match_label(said, np.unique(labels).tolist()),
             threshold=own_threshold if tried.threshold is None else tried.threshold,
             model_version=tried.model_version,
         )

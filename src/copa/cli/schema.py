@@ -10,11 +10,11 @@ from copa._core.progress import stage
 from copa._core.words import counted, shown
 from copa.cli.commands import Command, Group, guarded, wants_json
 from copa.cli.files import load_model, open_data, require_columns, require_file, require_outputs
-from copa.cli.fit import many_texts, require_few_texts
+from copa.cli.fit import require_few_texts
 from copa.cli.messages import FAILED, FINE, say, show, show_json, show_table
 from copa.cli.options import Data, Drop, ModelFile, TrustPickle
 from copa.data.schema import FeatureSchema
-from copa.data.schema.recognition import counts_rows
+from copa.data.schema.recognition import counts_rows, many_texts
 from copa.data.schema.support import withheld_in_words
 from copa.data.tables.casting import INTEGER, NUMBER
 from copa.data.tables.files import read_table

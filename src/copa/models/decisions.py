@@ -101,6 +101,8 @@ def decision_values(model: Any, rows: Any, label: Any, who: str | None = None) -
 def match_label(wanted: Any, labels: Any) -> Any:
     """Return the label among those given that is the wanted one, in whatever type either is written; None if none is.
 
+    Blanks around a label do not count.
+
     Parameters
     ----------
     wanted : object
@@ -114,8 +116,14 @@ def match_label(wanted: Any, labels: Any) -> Any:
     >>> match_label("1", [0, 1]), match_label(True, ["False", "True"]), match_label("good", [0, 1])
     (1, 'True', None)
     """
-    text = text_of(wanted)
-    return next((label for label in labels if label == wanted or (text is not None and text_of(label) == text)), None)
+    text = _bare(wanted)
+    return next((label for label in labels if label == wanted or (text is not None and _bare(label) == text)), None)
+
+
+def _bare(label: Any) -> str | None:
+    """Return a label as text, without blanks around it; None for what has no text."""
+    text = text_of(label)
+    return None if text is None else text.strip()
 
 
 def _named(model: Any, method: str, who: str | None) -> AbstractContextManager[None]:

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from copa._core.arrays import Array
-from copa._core.threads import one_blas_thread
+from copa._core.threads import one_blas_thread, one_openmp_thread
 from copa.exceptions import InvalidInputError
 from copa.models.base import Model
 from copa.models.linear import LinearModel
@@ -120,7 +119,7 @@ def _values(model: Model, rows: "pd.DataFrame | None") -> Array:
     if rows is None:
         return parameters
     # The threads of some libraries wait longer than they work. The limit of BLAS is that of the whole process.
-    with threadpool_limits(1, user_api="openmp"), one_blas_thread:
+    with one_openmp_thread(), one_blas_thread:
         how = "decision_function" if hasattr(model.estimator, "decision_function") else "predict_proba"
         said = getattr(model.estimator, how)(model.as_input(rows))
     return np.concatenate([parameters, np.ravel(np.asarray(said, dtype=np.float64))])

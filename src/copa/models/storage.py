@@ -214,18 +214,24 @@ def _skops() -> Any:
 def _without_tables(model: Any) -> Any:
     """The model with lists where a ColumnTransformer was given pandas' columns, which skops cannot save."""
     for transformer in _column_transformers(model):
-        transformer.transformers = [(n, t, _listed(columns)) for n, t, columns in transformer.transformers]
-        transformer.transformers_ = [(n, t, _listed(columns)) for n, t, columns in transformer.transformers_]
-        transformer._columns = [_listed(columns) for columns in transformer._columns]  # noqa: SLF001 - nothing else says it
+        for name, value in vars(transformer).items():  # it also keeps them where no public attribute says so
+            setattr(transformer, name, _listed(value))
     return model
 
 
 def _has_tables(model: Any) -> bool:
-    return any(_listed(part[2]) is not part[2] for inner in _column_transformers(model) for part in inner.transformers_)
+    return any(_is_of_pandas(part[2]) for inner in _column_transformers(model) for part in inner.transformers_)
 
 
-def _listed(columns: Any) -> Any:
-    return columns.tolist() if type(columns).__module__.startswith("pandas") else columns
+def _listed(value: Any) -> Any:
+    """Pandas' columns as a list, also within lists and tuples; anything else as it is."""
+    if type(value) in (list, tuple):
+        return type(value)(_listed(part) for part in value)
+    return value.tolist() if _is_of_pandas(value) else value
+
+
+def _is_of_pandas(value: Any) -> bool:
+    return type(value).__module__.startswith("pandas")
 
 
 def _column_transformers(model: Any) -> Iterator[Any]:

@@ -13,7 +13,7 @@ from copa.planner.later_models import LaterModels, read_later_models
 from copa.planner.search.plausibility import Plausibility
 from copa.planner.settings import read_time_limit
 from copa.planner.strategies import read_surrogate
-from copa.plans.cost import COSTS, read_cost
+from copa.plans.cost import L1, L2, read_cost
 from copa.plans.request import CONSTRAINTS, PaperObjective
 
 AT_FIT = ("model", "schema", "threshold", "favourable", "cost", "surrogate", "later_models")
@@ -49,10 +49,8 @@ SETTINGS: dict[str, Callable[[Any, str], Any]] = {
 def check_settings(planner: Any) -> None:
     """Raise if a setting of a `RecoursePlanner` is outside what is allowed."""
     settings = {name: read(getattr(planner, name), name) for name, read in SETTINGS.items()}
-    if settings["objective"] is not None and type(settings["cost"]) not in COSTS.values():
-        raise InvalidInputError(
-            f"PaperObjective takes the cost {' or '.join(map(shown, COSTS))}, got {shown(planner.cost)}"
-        )
+    if settings["objective"] is not None and type(settings["cost"]) not in (L1, L2):
+        raise InvalidInputError(f"PaperObjective takes the cost 'l1' or 'l2', got {shown(planner.cost)}")
 
 
 def as_fitted(planner: Any) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from copa.models.black_box import BlackBox
 from copa.models.encoders import encoder_categories
 from copa.models.linear import LinearModel, is_linear, why_black_box
 from copa.models.refits.history import Drift, Past, measure_drift, version_scores
+from copa.models.trees import NotTreesError
+from copa.models.trees.kinds import is_tree_ensemble
 from copa.planner.labels import warn_if_weak
 from copa.planner.search.accepted import accepted_row
 from copa.planner.search.plausibility import Plausibility
@@ -23,7 +25,9 @@ from copa.planner.settings import Execution, FitSettings
 from copa.planner.strategies import read_surrogate
 from copa.planner.strategies.applicants import declined_rows
 from copa.planner.strategies.base import Strategy
+from copa.planner.strategies.boundary import Boundary
 from copa.planner.strategies.linear import Linear
+from copa.planner.strategies.trees import Trees
 from copa.plans.request import PlanRequest
 
 if TYPE_CHECKING:
@@ -47,12 +51,25 @@ def learn(planner: Any, table: "pd.DataFrame", y: Any, described: FeatureSchema 
     with stage("reading the schema"):
         schema = _read_schema(described, table, model.columns, planner.model)
     settings = FitSettings.of(planner)
-    strategy = widened_by_history(kind.fit(model, schema, table, y, settings), table, settings)
+    strategy = widened_by_history(_fitted(kind, model, schema, table, y, settings), table, settings)
     _ = strategy.space.prices  # what is wrong with a cost is said now, before any search
     with stage("comparing the training rows with each other"):
         plausibility = Plausibility.fit(strategy.schema, table) if planner.plausibility > 0.0 else None
     space = replace(strategy.space, plausibility=plausibility)
     return replace(strategy, space=space, accepted_row=accepted_row(strategy.model, schema, table))
+
+
+def _fitted(
+    kind: type[Strategy], model: Any, schema: FeatureSchema, table: "pd.DataFrame", y: Any, settings: FitSettings
+) -> Strategy:
+    """Fit a strategy; models whose trees can be read need no surrogate at the boundary."""
+    if kind is Boundary and is_tree_ensemble(model.estimator):
+        try:
+            return Trees.fit(model, schema, table, y, settings)
+        except NotTreesError as error:
+            reason = f"the trees of this model are not read ({error}); it is planned for as any black box is"
+            warnings.warn(reason, BlackBoxWarning, stacklevel=4)
+    return kind.fit(model, schema, table, y, settings)
 
 
 def load_schema(given: Any) -> FeatureSchema | None:

@@ -6,7 +6,6 @@ that loading it makes objects of known types only, and runs nothing.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -47,7 +46,8 @@ FORMAT = Format(
     what="a bundle",
     content="planner.json",
     versions=(1,),
-    arrays=r"theta|mean|cov|halves|directions|irregular|drift|thirds|scores|rows/.+|plausibility/.+|accepted_row/.+|references/.+",
+    arrays=r"theta|mean|cov|halves|directions|irregular|drift|thirds|scores"
+    r"|(rows|plausibility|accepted_row|references|trees)/.+",
     members=rf"model\.skops|{REFITS}",
     check=_require_known_kinds,
 )
@@ -111,7 +111,6 @@ def pack_planner(
         "facts": dict(facts or {}),
         "radius": ambiguity.radius,
         "radius_source": strategy.radius_source,
-        "power": strategy.space.prices.power,
         **part.content,
     }
     arrays, members = dict(part.arrays), dict(part.members)
@@ -234,9 +233,8 @@ def complete_settings(content: dict[str, Any], planner_class: Any) -> dict[str, 
     settings = content["settings"]
     if not isinstance(settings, dict):
         raise TypeError("its settings are none")
-    parameters = signature(planner_class.__init__).parameters
-    names = planner_class._get_param_names()  # noqa: SLF001 - scikit-learn's only way to ask a class
-    defaults = {name: parameters[name].default for name in names if name not in NOT_SAVED}
+    unset = planner_class(model=None).get_params(deep=False)
+    defaults = {name: value for name, value in unset.items() if name not in NOT_SAVED}
     require_known_entries(settings, defaults, "setting", content)
     content["settings"] = defaults | settings
     return dict(content["settings"])

@@ -26,9 +26,12 @@ from copa.planner.labels import read_favourable
 from copa.planner.later_models import LaterModels, read_later_models, with_horizon
 from copa.planner.persistence import FORMAT, StoredPlanner, pack_planner, unpack_planner
 from copa.planner.plan import BLOCK, plan_block
+from copa.planner.proofs import Proofs, prove_plans
 from copa.planner.representation import planner_html, planner_line
-from copa.planner.settings import Execution
+from copa.planner.served import Served, try_rows, warn_if_out_of_reach
+from copa.planner.settings import Execution, read_time_limit
 from copa.planner.strategies.base import Strategy
+from copa.planner.strategies.refitted import Refitted
 from copa.planner.strategies.weighted import Weighted
 from copa.planner.wishes import Wishes
 from copa.plans import PlanBatch, PlanRequest
@@ -115,6 +118,8 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         Shape of the ambiguity set.
     radius_source_ : str
         Source of the radius, in words.
+    served_ : Served or None
+        Guarantees that plans for a sample of declined training rows reached, of a model whose refits certify them.
     template_ : DataFrame
         Columns that applicants must have, in the dtypes of the training data, without rows.
 
@@ -223,10 +228,20 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         # One thread for BLAS: its matrices are small here, and threads that wait for the next one spin.
         with showing(self.progress), stage("fitting the planner"), one_blas_thread:
             self.strategy_ = learn(self, table, y, described, favourable)
+            self.served_ = self._try_rows(table)
+        if self.served_ is not None:
+            warn_if_out_of_reach(self.served_)
         self.fitted_settings_ = as_fitted(self)
         self.template_ = table.iloc[:0][[*dict.fromkeys([*self.strategy_.model.columns, *self.schema_.names])]]
         self.fingerprint_ = Fingerprint.take(self.model, self.strategy_.model, self.strategy_.reference_rows)
         return self
+
+    def _try_rows(self, table: "pd.DataFrame") -> Served | None:
+        """Say what can be certified, where refits decide it: of a linear model a formula does."""
+        if not isinstance(self.strategy_, Refitted) or read_later_models(self.later_models).expected:
+            return None
+        with stage("planning for some declined rows"):
+            return try_rows(self.strategy_, table, self._request(), replace(self._execution(), deadline=np.inf))
 
     def with_wishes(self, wishes: Wishes) -> Self:
         """Return a planner for one person's wishes; this one stays as it is.
@@ -322,6 +337,40 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             given = ReadablePlans.read(self.strategy_, external)
             batch = audit_plans(self.strategy_, given, self._any_request(), self.n_jobs).batch
         return _like(batch, plans if applicants is None else applicants)
+
+    def prove(self, batch: PlanBatch, *, time_limit: float = 10.0) -> Proofs:
+        """Prove how far the cheapest options are from the cheapest rows there are, and that where none is none can be.
+
+        Parameters
+        ----------
+        batch : PlanBatch
+            Plans of this planner.
+        time_limit : float
+            Seconds for each applicant.
+
+        Returns
+        -------
+        Proofs
+            A verdict for each applicant.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> import copa
+        >>> rng = np.random.default_rng(0)
+        >>> X = pd.DataFrame(rng.normal(size=(400, 2)).round(1), columns=["income", "savings"])
+        >>> y = X["income"] + X["savings"] + 0.5 * rng.normal(size=400) > 0
+        >>> later = copa.LaterModels(n_refits=20)
+        >>> model = LogisticRegression().fit(X, y)
+        >>> planner = copa.RecoursePlanner(model, plausibility=0.0, later_models=later).fit(X, y)
+        >>> planner.prove(planner.plan(X[~model.predict(X)].head(3)))
+        3 optimal: the cheapest option is the cheapest row there is
+        """
+        seconds = read_time_limit(time_limit)
+        with showing(self.progress):
+            return prove_plans(self._current(), batch, seconds)
 
     def correct(
         self,
@@ -450,6 +499,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         """Read the bytes of a file; the planner is ready to plan."""
         stored = unpack_planner(cls, raw, path, model)
         planner = stored.planner
+        planner.served_ = None  # nothing was tried
         planner.fitted_settings_ = as_fitted(planner)
         planner.fingerprint_ = Fingerprint.take(
             planner.model, planner.strategy_.model, planner.strategy_.reference_rows

@@ -4,16 +4,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from copa._core.arrays import Indices
 from copa._core.progress import stage
-from copa._core.words import counted, listed, shown
+from copa._core.words import PERIODS, counted, listed, shown
 from copa.data.schema import FeatureSchema
 from copa.data.schema.recognition import counts_rows
 from copa.data.tables.casting import NUMBER, TEXT, TRUTH, template_of
-from copa.data.tables.cells import is_missing, text_of
+from copa.data.tables.cells import as_text, is_missing
 from copa.data.tables.files import TableFile, read_table
 from copa.data.tables.frames import with_columns
 from copa.exceptions import DataError, InvalidInputError
 from copa.models.base import best_of
+from copa.models.decisions import match_label
 from copa.models.encoders import encoder_categories
 from copa.models.spelling import spell_levels
 
@@ -121,6 +123,32 @@ def read_target(table: TableFile, target: str) -> Any:
     return _read_labels(frame[target].dropna(), target)
 
 
+MOST_VERSIONS = 100
+
+
+def rows_by_version(column: "pd.Series[Any]", every: str | None = None) -> dict[str, Indices]:
+    """Return the rows of each version of a model, oldest first, by a column of versions or of dates.
+
+    With `every`, one of `PERIODS`, a version is a period in which the dates lie.
+    """
+    import pandas as pd
+
+    name = shown(column.name)
+    if every is not None:
+        try:
+            dates = pd.to_datetime(column.astype(str), format="ISO8601")
+        except ValueError as error:
+            raise DataError(f"column {name} must hold dates such as 2024-03-31: {error}") from error
+        column = dates.dt.to_period(PERIODS[every]).astype(str)
+    versions = sorted(column.unique().tolist())
+    if not 2 <= len(versions) <= MOST_VERSIONS:
+        raise DataError(
+            f"column {name} has {counted(len(versions), 'different value')}; versions must be 2 to {MOST_VERSIONS}. "
+            "Of a column of dates, say how often the model is trained: --every quarter"
+        )
+    return {as_text(version): np.flatnonzero(column.to_numpy() == version) for version in versions}
+
+
 def schema_kinds(schema: FeatureSchema) -> dict[str, str]:
     """Return the kinds of the columns whose values the schema lists as text, or as true and false."""
     kinds = {}
@@ -194,14 +222,15 @@ def as_classes(model: Any, labels: Any, name: str) -> Any:
     classes = getattr(model, "classes_", None)
     if classes is None:
         raise InvalidInputError(f"the model is no fitted classifier: {type(model).__name__} has no classes_")
-    known = {str(text_of(value)).strip(): value for value in np.asarray(classes).tolist()}
-    unknown = [value for value in np.unique(labels).tolist() if str(text_of(value)) not in known]
-    if unknown:
-        raise DataError(
-            f"the label {shown(name)} has the value {shown(unknown[0])}, and the model knows "
-            f"{listed(list(known.values()))} only"
-        )
-    return np.array([known[str(text_of(value))] for value in labels.tolist()], dtype=np.asarray(classes).dtype)
+    known = np.asarray(classes)
+    matched = {label: match_label(label, known.tolist()) for label in np.unique(labels).tolist()}
+    for label, match in matched.items():
+        if match is None:
+            raise DataError(
+                f"the label {shown(name)} has the value {shown(label)}, and the model knows {listed(known.tolist())} "
+                "only"
+            )
+    return np.array([matched[label] for label in labels.tolist()], dtype=known.dtype)
 
 
 FOLDS = 5

@@ -226,8 +226,9 @@ class Intervals(NamedTuple):
 
     All intervals of an option together are a box around it. Any combination of values in the box, on the steps of the
     columns and with the option's other cells, obeys the schema, is accepted by today's model and has a guarantee of at
-    least `interval_level` (an expected rate where that was asked for). This is proven, for models that are linear in
-    the columns: the rows that will do are a convex set, and all corners of the box are in it.
+    least `interval_level` (an expected rate where that was asked for). This is proven. For models that are linear in
+    the columns the rows that will do are a convex set, and all corners of the box are in it; in the boxes of tree
+    ensembles neither today's trees nor those of any refit that certifies come to another leaf.
     """
 
     at_least: Array  # (M, C), inclusive; NaN where an option does not change the column, or nothing is known

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field
 
 from copa import __version__
+from copa.data.schema.feature import Direction, Kind
 from copa.data.tables.casting import INTEGER, NUMBER, TEXT, TRUTH
 from copa.data.tables.cells import alone, as_json
 from copa.planner.later_models import read_later_models
@@ -71,12 +72,12 @@ class Column(Answer):
     name: str
     title: str = Field(description="What people call it, without its unit.")
     unit: str = Field(description="Of its numbers; empty where there is none.")
-    kind: Literal["numeric", "integer", "ordinal", "categorical", "binary"] | None = Field(
+    kind: Kind | None = Field(
         description="null for a column that the model reads and the schema does not describe: it never changes."
     )
     type: Literal["integer", "number", "boolean", "string"] = Field(description="Type of its values in JSON.")
     immutable: bool = Field(description="Whether no option changes it.")
-    direction: Literal["both", "increase", "decrease"]
+    direction: Direction
     lower: float | None
     upper: float | None
     step: float | None

@@ -1,9 +1,7 @@
 """One format for all files: what is written is read again, and what is wrong with a file is said in one way."""
 
-import io
 import json
 import warnings
-import zipfile
 
 import numpy as np
 import pytest
@@ -11,14 +9,10 @@ import pytest
 import copa
 from copa._core.formats import Archive, Format, digest_of
 from copa.exceptions import DataError
+from forged_files import members, zipped
 
 CAKES = Format("copa-cake", what="a cake", content="cake.json", versions=(2, 3), arrays="layer", members="candle-[0-9]")
 ARCHIVE = Archive({"slices": (1, 2)}, {"layer": np.arange(3.0)}, {"candle-1": b"wax"})
-
-
-def members(raw):
-    with zipfile.ZipFile(io.BytesIO(raw)) as file:
-        return {name: file.read(name) for name in file.namelist()}
 
 
 def changed(**entries):
@@ -26,14 +20,6 @@ def changed(**entries):
     contents = members(CAKES.pack(ARCHIVE))
     contents["cake.json"] = json.dumps(json.loads(contents["cake.json"]) | entries).encode()
     return zipped(contents)
-
-
-def zipped(contents):
-    whole = io.BytesIO()
-    with zipfile.ZipFile(whole, "w") as file:
-        for name, raw in contents.items():
-            file.writestr(name, raw)
-    return whole.getvalue()
 
 
 def test_what_is_written_is_read_again_and_says_who_wrote_it():

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from copa import _kernels
+from copa.planner.search.arguments import Choice
+from copa.plans.cost import Prices
 
 ROOT = Path(__file__).parents[3]
 SOURCES = [path for pattern in ("*.hpp", "*.cpp") for path in (ROOT / "src").rglob(pattern)]
@@ -40,6 +42,16 @@ def test_what_is_only_read_may_be_read_only_and_what_is_written_may_not():
     read_only[-1].flags.writeable = False
     with pytest.raises(TypeError, match="incompatible function arguments"):
         _kernels.project_points(*read_only)
+
+
+def test_an_array_of_a_named_tuple_that_does_not_fit_is_named():
+    prices = Prices(np.ones(1), np.zeros((1, 1)), np.zeros(1), 1)
+    numbers, written = [np.zeros(1)] * 4, [np.zeros(1, dtype=np.int64) for _ in range(2)]
+    choice = Choice(*numbers, np.ones((2, 1)), 1.0, np.zeros(1), *written)
+    _kernels.select_options(prices, choice)
+    for wrong in (np.ones((2, 1), dtype=np.float32), np.ones(2), np.ones((4, 1))[::2], None):
+        with pytest.raises(TypeError, match="rows: not a contiguous array of the right type"):
+            _kernels.select_options(prices, choice._replace(rows=wrong))
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)

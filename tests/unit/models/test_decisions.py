@@ -16,6 +16,7 @@ from copa.models.decisions import accepts, match_label
         (True, ["False", "True"], "True"),
         ("False", [False, True], False),
         (np.float32(2.5), [2.5, 1.0], 2.5),
+        ("good", ["bad", " good"], " good"),
         ("good", ["bad", "Good"], None),
         (None, [0, 1], None),
         (np.nan, [np.nan, 1.0], None),

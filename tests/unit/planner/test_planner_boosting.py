@@ -11,6 +11,7 @@ import copa
 from copa.models.black_box import BlackBox
 from copa.models.linear import is_linear
 from copa.models.refits.black_box_refits import stopped_early
+from copa.planner.strategies.boundary import Boundary
 from copa.planner.strategies.samples import UnwrittenRows
 from unit.planner.promises import Judge, _cell_faults, finite_cantelli
 
@@ -49,14 +50,20 @@ def with_categories(table):
     return table.astype(dict.fromkeys(texts(table), "category"))
 
 
+class Queried(Boundary):
+    """Boosting as any other black box: its refits are the same as those whose trees are read."""
+
+
 def planned(model, schema, table, labels, **settings):
-    """A planner, a dozen people whom the model declines, and their plans."""
+    """A planner, the refits that certify, a dozen people whom the model declines, and their plans."""
     planner = copa.RecoursePlanner(model, schema=schema, **(SETTINGS | settings)).fit(table, labels)
+    queried = copa.RecoursePlanner(model, schema=schema, **(SETTINGS | settings | {"surrogate": Queried}))
+    refits = queried.fit(table, labels).strategy_.held_out
     declined = table[np.asarray(model.predict(table)) != planner.strategy_.model.favourable].iloc[:12]
-    return planner, declined, planner.plan(declined)
+    return planner, refits, declined, planner.plan(declined)
 
 
-def broken(planner, declined, batch, favourable):
+def broken(planner, refits, declined, batch, favourable):
     """Promises that a batch breaks, by the model's own `predict`, the schema, and the refits' own probabilities."""
     model, found = planner.model, []
     pd.testing.assert_frame_equal(batch.applicants, declined, check_exact=True)
@@ -70,7 +77,7 @@ def broken(planner, declined, batch, favourable):
         if plan.n_options == 0:
             continue
         position = list(model.classes_).index(favourable)
-        asked = [fit.estimator.predict_proba(plan.options)[:, position] for fit in planner.strategy_.held_out]
+        asked = [fit.estimator.predict_proba(plan.options)[:, position] for fit in refits]
         clip = planner.strategy_.model.clip
         chances = np.clip(np.array(asked, dtype=float), clip, 1.0 - clip)
         again = finite_cantelli(np.log(chances / (1.0 - chances)), planner.strategy_.reliability)
@@ -84,8 +91,8 @@ def broken(planner, declined, batch, favourable):
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_boosting_over_codes_gets_plans_that_keep_every_promise(data, library):
     model = over_codes(data.features, boosting(library)).fit(data.features, data.favourable)
-    planner, declined, batch = planned(model, data.schema, data.features, data.favourable)
-    assert broken(planner, declined, batch, favourable=True) == []
+    planner, refits, declined, batch = planned(model, data.schema, data.features, data.favourable)
+    assert broken(planner, refits, declined, batch, favourable=True) == []
     assert np.isin(batch.status, ["ok", "fragile"]).all()
     assert (batch.status == "ok").sum() >= 6
     assert batch.expected_rate.mean() > 0.6
@@ -103,7 +110,7 @@ def test_rows_of_the_search_are_scored_as_they_would_be_written(data, monkeypatc
 
     monkeypatch.setattr(BlackBox, "scores", compared)
     model = over_codes(data.features, boosting("lightgbm")).fit(data.features, data.favourable)
-    planned(model, data.schema, data.features, data.favourable)
+    planned(model, data.schema, data.features, data.favourable, surrogate=Queried)
     assert len(seen) > 10
 
 
@@ -115,8 +122,8 @@ def with_own_categories(data, request):
 
 
 def test_boosting_with_categories_of_its_own_gets_plans_that_keep_every_promise(with_own_categories):
-    planner, declined, batch = with_own_categories
-    assert broken(planner, declined, batch, favourable=True) == []
+    planner, refits, declined, batch = with_own_categories
+    assert broken(planner, refits, declined, batch, favourable=True) == []
     assert np.isin(batch.status, ["ok", "fragile"]).all()
     names = [name for name in declined if declined[name].dtype == "category"]
     after, before = batch.options[names].astype(object), declined.iloc[batch.owner][names].astype(object)
@@ -125,7 +132,7 @@ def test_boosting_with_categories_of_its_own_gets_plans_that_keep_every_promise(
 
 def test_a_few_applicants_with_categories_of_their_own_get_the_same_options(with_own_categories):
     """The categories of a table that was read anew are those of its few rows."""
-    planner, declined, batch = with_own_categories
+    planner, _, declined, batch = with_own_categories
     plain = {name: object for name in declined if declined[name].dtype == "category"}
     few = with_categories(declined.astype(plain).iloc[:4])
     assert not few.dtypes.equals(declined.dtypes)
@@ -137,9 +144,9 @@ def test_a_few_applicants_with_categories_of_their_own_get_the_same_options(with
 def test_labels_of_text_and_the_rarer_one_as_favourable(data):
     labels = np.where(data.favourable, "good", "bad")
     model = over_codes(data.features, boosting("lightgbm")).fit(data.features, labels)
-    planner, declined, batch = planned(model, data.schema, data.features, labels, favourable="bad")
+    planner, refits, declined, batch = planned(model, data.schema, data.features, labels, favourable="bad")
     assert len(batch.options) > 0
-    assert broken(planner, declined, batch, favourable="bad") == []
+    assert broken(planner, refits, declined, batch, favourable="bad") == []
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -158,14 +165,19 @@ def test_refits_have_one_thread_each_and_seeds_of_their_own(data, library):
     model = boosting(library, n_jobs=2, random_state=3, subsample=0.7)
     model = over_codes(data.features, model).fit(data.features, data.favourable)
     planner = copa.RecoursePlanner(
-        model, schema=data.schema, **(SETTINGS | {"later_models": copa.LaterModels(n_refits=3), "n_jobs": 2})
+        model,
+        schema=data.schema,
+        surrogate=Queried,
+        **(SETTINGS | {"later_models": copa.LaterModels(n_refits=3), "n_jobs": 2}),
     )
     fits = planner.fit(data.features, data.favourable).strategy_.retrained
     assert {fit.estimator[-1].n_jobs for fit in fits} == {1}
     assert len({fit.estimator[-1].random_state for fit in fits}) == len(fits)
     assert (model[-1].n_jobs, model[-1].random_state) == (2, 3)
     alone = (
-        copa.RecoursePlanner(model, schema=data.schema, **(SETTINGS | {"later_models": copa.LaterModels(n_refits=3)}))
+        copa.RecoursePlanner(
+            model, schema=data.schema, surrogate=Queried, **(SETTINGS | {"later_models": copa.LaterModels(n_refits=3)})
+        )
         .fit(data.features, data.favourable)
         .strategy_
     )
@@ -195,7 +207,7 @@ def test_refits_of_a_model_that_was_stopped_early_have_as_many_trees(data, libra
         n_trees = model.best_iteration_
     assert 0 < n_trees < 200
     planner = copa.RecoursePlanner(
-        model, schema=data.schema, **(SETTINGS | {"later_models": copa.LaterModels(n_refits=2)})
+        model, schema=data.schema, surrogate=Queried, **(SETTINGS | {"later_models": copa.LaterModels(n_refits=2)})
     )
     fits = planner.fit(table, data.favourable).strategy_.retrained
     assert {fit.estimator.n_estimators for fit in fits} == {n_trees}

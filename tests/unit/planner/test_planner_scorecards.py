@@ -203,7 +203,9 @@ def test_a_forest_leaves_missing_values():
     schema = copa.FeatureSchema([MONTHS.replace(missing="may_change"), INCOME])
     planner = copa.RecoursePlanner(
         pipeline, schema=schema, guarantee=0.5, **FAST | {"later_models": copa.LaterModels(n_refits=6)}
-    ).fit(table, LABELS)
+    )
+    with pytest.warns(copa.exceptions.BlackBoxWarning, match=r"trees of this model are not read .*SimpleImputer"):
+        planner.fit(table, LABELS)
     declined = table[table["months"].isna() & ~pipeline.predict(table)].head(10)
     batch = planner.plan(declined)
     assert batch.options["months"].between(0, 60).any()

@@ -9,7 +9,14 @@ from sklearn.preprocessing import OneHotEncoder
 
 import copa
 from copa.data.tables.files import open_table
-from copa.planner.training_data import as_classes, fit_default_model, read_target, read_training_data
+from copa.exceptions import DataError
+from copa.planner.training_data import (
+    as_classes,
+    fit_default_model,
+    read_target,
+    read_training_data,
+    rows_by_version,
+)
 from unit.planner import loans
 
 
@@ -96,3 +103,15 @@ def test_a_column_without_any_value_is_to_be_dropped(tmp_path):
     schema = copa.FeatureSchema.infer(training.features[["income", "home"]])
     with pytest.raises(copa.DataError, match="column 'empty' has no value in any row; leave it out with --drop empty"):
         fit_default_model(training.features, training.labels, schema)
+
+
+def test_versions_are_the_values_of_a_column_or_the_periods_of_its_dates():
+    column = pd.Series(["2024-03-31", "2023-12-01", "2024-04-01", "2024-01-01"], name="day")
+    rows = {name: rows.tolist() for name, rows in rows_by_version(column).items()}
+    assert list(rows.items()) == [("2023-12-01", [1]), ("2024-01-01", [3]), ("2024-03-31", [0]), ("2024-04-01", [2])]
+    rows = {name: rows.tolist() for name, rows in rows_by_version(column, "quarter").items()}
+    assert list(rows.items()) == [("2023Q4", [1]), ("2024Q1", [0, 3]), ("2024Q2", [2])]
+    with pytest.raises(DataError, match=r"column 'day' has 1 different value; versions must be 2 to 100"):
+        rows_by_version(column.iloc[:1])
+    with pytest.raises(DataError, match=r"column 'day' must hold dates such as 2024-03-31"):
+        rows_by_version(column.replace("2024-04-01", "spring"), "year")

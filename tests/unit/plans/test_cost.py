@@ -9,7 +9,7 @@ from copa.data.schema import Feature
 from copa.exceptions import InvalidInputError
 from copa.planner.search.arguments import Regions
 from copa.planner.search.run import choose_options
-from copa.plans.cost import L1, L2, Cost, read_cost, spread_prices
+from copa.plans.cost import COSTS, L1, L2, Cost, read_cost, spread_prices
 from oracle.tiny_problems import tiny_problems
 from unit.planner.search.search_problems import Searcher, by_hand
 
@@ -106,6 +106,12 @@ def planned_with(cost, **settings):
         "progress": False,
     }
     return copa.RecoursePlanner(problem.pipeline, cost=cost, **known, **settings).fit(problem.table)
+
+
+def test_a_cost_with_a_name_is_read_as_it_was_saved(monkeypatch, tmp_path):
+    monkeypatch.setitem(COSTS, "secondcolumnisfree", SecondColumnIsFree)
+    planned_with("secondcolumnisfree").save(tmp_path / "planner", include_model=True)
+    assert isinstance(copa.RecoursePlanner.load(tmp_path / "planner").strategy_.space.cost, SecondColumnIsFree)
 
 
 @pytest.mark.parametrize(

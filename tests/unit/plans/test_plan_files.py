@@ -1,7 +1,6 @@
 import io
 import json
 import os
-import zipfile
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +13,7 @@ from copa._core.formats import digest_of
 from copa.data.tables.packing import pack_values, unpack_values
 from copa.plans import PlanBatch
 from copa.theory.bounds import Certificates
+from forged_files import members, rewritten
 from unit.plans.plan_batches import every_dtype, german_batch, wild_batch
 
 ARRAYS = (
@@ -51,18 +51,6 @@ def german():
 def saved(german, tmp_path_factory):
     path = tmp_path_factory.mktemp("plans") / "german.copa"
     german.save(path)
-    return path
-
-
-def members(path):
-    with zipfile.ZipFile(path) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def write(path, content):
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in content.items():
-            archive.writestr(name, data)
     return path
 
 
@@ -176,7 +164,7 @@ def test_the_same_batch_gives_the_same_bytes(german, saved, tmp_path):
 
 
 def test_members_of_other_names_are_refused(saved, tmp_path):
-    path = write(tmp_path / "more.copa", members(saved) | {"notes.txt": b"hello"})
+    path = rewritten(tmp_path / "more.copa", members(saved) | {"notes.txt": b"hello"})
     with pytest.raises(copa.DataError, match=r"more\.copa is not a file of plans.*'notes\.txt', which no file of this"):
         PlanBatch.load(path)
 
@@ -184,7 +172,7 @@ def test_members_of_other_names_are_refused(saved, tmp_path):
 def test_a_newer_version_says_to_update(saved, tmp_path):
     content = members(saved)
     newer = json.loads(content["plans.json"]) | {"version": 2, "cells": "moved"}
-    path = write(tmp_path / "newer.copa", content | {"plans.json": json.dumps(newer)})
+    path = rewritten(tmp_path / "newer.copa", content | {"plans.json": json.dumps(newer)})
     with pytest.raises(
         copa.DataError,
         match="version 2 of the format copa-plan-file, and this copa reads 1; update",
@@ -195,13 +183,13 @@ def test_a_newer_version_says_to_update(saved, tmp_path):
 def test_an_older_version_says_to_save_again(saved, tmp_path):
     content = members(saved)
     older = json.loads(content["plans.json"]) | {"version": 0}
-    path = write(tmp_path / "older.copa", content | {"plans.json": json.dumps(older)})
+    path = rewritten(tmp_path / "older.copa", content | {"plans.json": json.dumps(older)})
     with pytest.raises(copa.DataError, match="version 0 of the format copa-plan-file, and this copa reads 1; save it"):
         PlanBatch.load(path)
 
 
 def test_another_format_is_named(saved, tmp_path):
-    other = write(tmp_path / "other.copa", members(saved) | {"plans.json": '{"format": "cake", "version": 1}'})
+    other = rewritten(tmp_path / "other.copa", members(saved) | {"plans.json": '{"format": "cake", "version": 1}'})
     with pytest.raises(copa.DataError, match="not a file of plans: its format is 'cake'"):
         PlanBatch.load(other)
 
@@ -224,7 +212,7 @@ def test_a_missing_member_is_a_data_error(saved, tmp_path, missing):
     content = members(saved)
     del content[missing]
     with pytest.raises(copa.DataError, match="damaged"):
-        PlanBatch.load(write(tmp_path / "less.copa", content))
+        PlanBatch.load(rewritten(tmp_path / "less.copa", content))
 
 
 def test_a_truncated_file_is_a_data_error(saved, tmp_path):
@@ -269,7 +257,7 @@ def doctored(saved, path, *, arrays=len, plans=len, forged=True):
         told["digest"] = digest_of(told, stored)
     buffer = io.BytesIO()
     np.savez(buffer, **stored)
-    return write(path, {"plans.json": json.dumps(told), "arrays.npz": buffer.getvalue()})
+    return rewritten(path, {"plans.json": json.dumps(told), "arrays.npz": buffer.getvalue()})
 
 
 ARRAY_CHANGES = [
@@ -343,7 +331,7 @@ def test_the_digest_does_not_depend_on_how_the_json_is_laid_out(german, saved, t
     content = members(saved)
     again = json.dumps(json.loads(content["plans.json"]), indent=3, ensure_ascii=False)
     assert again.encode() != content["plans.json"]
-    assert_same(german, PlanBatch.load(write(tmp_path / "laid_out.copa", content | {"plans.json": again})))
+    assert_same(german, PlanBatch.load(rewritten(tmp_path / "laid_out.copa", content | {"plans.json": again})))
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(german, tmp_path, monkeypatch):

@@ -7,6 +7,7 @@ import pytest
 import copa
 from copa.plans import PlanBatch
 from copa.plans.storage import PartsWriter, in_parts, read_batches
+from forged_files import members, rewritten
 from unit.plans.plan_batches import german_batch
 
 
@@ -31,13 +32,8 @@ def path(batch, tmp_path):
 
 def changed(path, name, change):
     """A copy of a zip file in which one member went through a function."""
-    with zipfile.ZipFile(path) as archive:
-        content = {member: archive.read(member) for member in archive.namelist()}
-    content[name] = change(content[name])
-    with zipfile.ZipFile(path, "w") as archive:
-        for member, data in content.items():
-            archive.writestr(member, data)
-    return path
+    contents = members(path)
+    return rewritten(path, contents | {name: change(contents[name])})
 
 
 def test_parts_are_read_one_by_one_and_as_a_whole(batch, path):

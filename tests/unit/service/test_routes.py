@@ -1,13 +1,19 @@
 """Every route answers what the library itself says."""
 
 import json
+from typing import get_args
 
 import numpy as np
 import pytest
 
 import copa
+from copa._core.words import GUARANTEE_FOR, METHODS, STATUSES
 from copa.analysis.attribution import Attributor
+from copa.promises._storage.tables import STATUSES as PROMISE_STATUSES
 from copa.report.letters import LetterSettings, LetterWriter
+from copa.service.answers import Asked, PlanEntry
+from copa.service.plans import CorrectBody
+from copa.service.promises import Status
 from unit.planner import loans
 from unit.service import banks
 
@@ -167,3 +173,17 @@ def test_known_applicants_are_found_by_name(office, declined, people):
 def test_nobody_is_known_where_nobody_was_given(client):
     assert client.get("/v1/applicants").status_code == 404
     assert client.get("/v1/backtest").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("described", "words"),
+    [
+        (PlanEntry.model_fields["status"].annotation, STATUSES),
+        (Asked.model_fields["guarantee_for"].annotation, GUARANTEE_FOR),
+        (CorrectBody.model_fields["method"].annotation, METHODS),
+        (Status, PROMISE_STATUSES),
+    ],
+    ids=["status", "guarantee_for", "method", "promise"],
+)
+def test_words_of_the_description_are_those_of_the_library(described, words):
+    assert set(get_args(described)) == set(words)

@@ -6,6 +6,7 @@ void bind_projection(nanobind::module_& module);
 void bind_bounds(nanobind::module_& module);
 void bind_objective(nanobind::module_& module);
 void bind_search(nanobind::module_& module);
+void bind_trees(nanobind::module_& module);
 }  // namespace copa
 
 NB_MODULE(_kernels, module) {
@@ -14,4 +15,5 @@ NB_MODULE(_kernels, module) {
     copa::bind_bounds(module);
     copa::bind_objective(module);
     copa::bind_search(module);
+    copa::bind_trees(module);
 }

@@ -6,11 +6,13 @@ letter to an applicant gives a protected attribute as a reason; nothing else dep
 
 import re
 import unicodedata
+from collections.abc import Container
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from copa._core.arrays import Array
+from copa._core.words import shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,6 +56,7 @@ INDEX_NAME = re.compile(r"|index|level_0|Unnamed: \d+")  # as programs call an i
 LEAST_ROWS = 20  # fewer say nothing about whether the values repeat
 NEARLY_ALL = 0.95  # share of distinct values that makes an identifier
 MOST_CODES = 5
+MOST_TEXTS = 200  # different texts in a column that may change; more are names or notes, not choices
 CODE_DIGITS = re.compile(r"7+|8+|9+")  # as people write -9, -88 or -999
 ISOLATED = 2.0  # times the usual distance between neighbouring amounts
 
@@ -71,6 +74,20 @@ def counts_rows(column: "pd.Series[Any]") -> bool:
         return False
     first = int(column.iloc[0])
     return first in (0, 1) and bool((column.to_numpy() == np.arange(first, first + len(column))).all())
+
+
+def many_texts(table: "pd.DataFrame", spared: Container[str]) -> dict[str, str]:
+    """Say what columns of text hold that have more values than a choice can have, those spared left out."""
+    from pandas.api.types import is_numeric_dtype
+
+    texts = {name: table[name] for name in table if not is_numeric_dtype(table[name].dtype) and name not in spared}
+    counts = {name: int(column.nunique()) for name, column in texts.items()}
+    return {
+        name: f"column {shown(name)} holds {n:,} different texts in {len(table):,} rows, which is no choice between "
+        "values"
+        for name, n in counts.items()
+        if n > MOST_TEXTS
+    }
 
 
 def why_protected(name: str) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from copa._core.arrays import Array, Flags, Indices
 from copa.models.bins import holds_edges
-from copa.models.direct import names_of
+from copa.models.encoder_parts import names_of
 from copa.models.linear import LinearModel
 from copa.models.refits.subsets import Subsets
 

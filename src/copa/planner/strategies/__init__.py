@@ -13,6 +13,7 @@ from copa.planner.strategies.boundary import Boundary
 from copa.planner.strategies.feature_map import FeatureMap
 from copa.planner.strategies.lime import Lime
 from copa.planner.strategies.linear import Linear
+from copa.planner.strategies.trees import Trees
 
 SURROGATES: dict[str, type[BlackBoxStrategy]] = {cls.kind: cls for cls in (Boundary, Lime)}
 
@@ -29,7 +30,7 @@ def read_surrogate(value: Any) -> type[BlackBoxStrategy]:
     )
 
 
-STORED: dict[str, type[Strategy]] = {cls.kind: cls for cls in (Linear, FeatureMap, Boundary, Lime)}
+STORED: dict[str, type[Strategy]] = {**{cls.kind: cls for cls in (Linear, FeatureMap, Trees)}, **SURROGATES}
 
 
 def stored_strategy(content: Mapping[str, Any]) -> type[Strategy]:

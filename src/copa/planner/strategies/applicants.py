@@ -11,7 +11,7 @@ from copa.data.schema import Feature, FeatureSchema
 from copa.data.schema.columns import ReadColumn, ReadTable
 from copa.data.tables.cells import EXACT
 from copa.models.base import Model
-from copa.models.spelling import CategoryWords
+from copa.models.spelling import CategoryWords, spell_levels
 from copa.planner.search.arguments import Regions
 from copa.planner.search.problem import ActionSpace
 
@@ -63,6 +63,16 @@ class Applicants:
             self._words[names] = _words(space, self.table, names)
         words: tuple[list[tuple[int, Any]], Indices] | None = self._words[names]
         return words
+
+    def spelled(self, space: ActionSpace, column: int) -> Sequence[Any]:
+        """Return the values of a column of levels, as options of the first applicant hold them."""
+        feature = space.columns[column]
+        own = self.table[feature.name]
+        words = _spelled(feature, own)
+        if words is None and len(self):
+            codes = np.arange(len(feature.values or ()))
+            words = spell_levels(feature, codes, own.series.iloc[np.zeros(len(codes), dtype=np.int64)]).tolist()
+        return words or ()
 
     def __len__(self) -> int:
         return len(self.encoded)

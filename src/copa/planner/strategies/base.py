@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from copa._core.formats import Archive
     from copa.models.refits.history import Drift, Past
+    from copa.planner.search.cheapest import Bound
     from copa.planner.settings import Execution, FitSettings
 
 Texts = npt.NDArray[np.object_]
@@ -370,6 +371,33 @@ class Strategy(ABC):
             Of M options; None where nothing is known.
         """
         return None
+
+    def cheapest_row(
+        self,
+        applicant: Applicants,  # noqa: ARG002 - for strategies that can prove something
+        level: float,  # noqa: ARG002
+        best: float,  # noqa: ARG002
+        points: Array,  # noqa: ARG002
+        seconds: float,  # noqa: ARG002
+    ) -> "Bound":
+        """Bound the cost of all rows of one applicant that are allowed, accepted today, and reach a level.
+
+        Parameters
+        ----------
+        applicant : Applicants
+            One.
+        level : float
+            What the row must reach; -1 for acceptance by today's model alone.
+        best : float
+            Cost of a row that is known; infinite without one.
+        points : ndarray of shape (M, D)
+            Rows that are known, as points of the ambiguity set.
+        seconds : float
+            Time limit.
+        """
+        raise InvalidInputError(
+            f"no proof is known for this kind of model ({self.kind}): only for linear models and tree ensembles"
+        )
 
     def nearest_rows(
         self,

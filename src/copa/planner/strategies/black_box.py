@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -89,6 +89,9 @@ class BlackBoxStrategy(Strategy):
     (False, frozenset())
     """
 
+    setting: ClassVar[str] = ""
+    """Surrogate of a planner with this strategy, where it has another name."""
+
     model: BlackBox
     radius: float
     seed: int
@@ -173,7 +176,7 @@ class BlackBoxStrategy(Strategy):
         """Return the part of a saved planner that is specific to this strategy."""
         arrays: dict[str, Any] = {}
         rows, arrays["scores"] = _known_rows(self.model)
-        numbers, members = self.pack_refits(rows)
+        refits, members = self.pack_refits(rows, arrays)
         content = {
             "seed": self.seed,
             "family": self.family,
@@ -181,19 +184,24 @@ class BlackBoxStrategy(Strategy):
             "n_rows": self.n_rows,
             "clip": self.model.clip,
             "typical": dict(self.space.typical),
-            "refits": numbers,
+            **refits,
             "rows": pack_frame(rows, "rows", arrays),
         }
         return Archive(content, arrays, members)
 
-    def pack_refits(self, rows: "pd.DataFrame") -> tuple[list[int] | None, dict[str, bytes]]:  # noqa: ARG002 - for subclasses with refits
-        """Return the number of refits and the members of the file with them; `rows` are some that they can read."""
-        return None, {}
+    def pack_refits(self, rows: "pd.DataFrame", arrays: dict[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:  # noqa: ARG002 - for subclasses with refits
+        """Return what a file says of the refits, and the members with them; `rows` are some that they can read.
+
+        Arrays are added to those given.
+        """
+        return {"refits": None}, {}
 
     @classmethod
     def unpack(cls, archive: Archive, schema: FeatureSchema, model: Any) -> Self:
         """Read what `pack` returned; an OtherModelError for another model than its own."""
         content, settings = archive.content, archive.content["settings"]
+        if settings["surrogate"] != (cls.setting or cls.kind):
+            raise ValueError("its surrogate is not that of its strategy")
         state = _numbers(content, schema)
         try:
             box = BlackBox.read(
@@ -311,8 +319,7 @@ def probes(space: ActionSpace, X: "pd.DataFrame") -> ReadTable:
 def _known_rows(model: BlackBox) -> tuple["pd.DataFrame", Any]:
     """Those of the model's typical rows that it can read, with its scores of them."""
     rows = model.typical
-    if rows is None:
-        raise InvalidInputError("this planner was fitted by an older copa; fit it again to save it")
+    assert rows is not None  # noqa: S101 - whatever is saved was fitted by `fit`, or read
     try:
         return rows, model.scores(rows)
     except Exception:  # noqa: BLE001 - a model raises what it likes; the rows are a mix, and need not make sense to it
@@ -330,15 +337,13 @@ def _reads(model: BlackBox, row: "pd.DataFrame") -> bool:
 
 def _numbers(content: dict[str, Any], schema: FeatureSchema) -> dict[str, Any]:
     """The stored fields that all strategies for black boxes have, but the model; an error where a number is none."""
-    power, seed, clip = int(content["power"]), int(content["seed"]), float(content["clip"])
+    seed, clip = int(content["seed"]), float(content["clip"])
     int(content["settings"]["n_options"])
-    good = power in (1, 2) and seed >= 0 and 0.0 < clip < 0.5
-    good &= (content["refits"] is None) == (content["settings"]["surrogate"] == "lime")
-    good &= isinstance(content["columns"], list)
+    good = seed >= 0 and 0.0 < clip < 0.5 and isinstance(content["columns"], list)
     if not good:
         raise ValueError("its numbers are not those of a planner")
     return {
-        "space": local_space(schema, read_cost(f"l{power}"), read_medians(content)),
+        "space": local_space(schema, read_cost(content["settings"]["cost"]), read_medians(content)),
         "radius": read_number(float(content["radius"]), "radius"),
         "radius_source": str(content["radius_source"]),
         "seed": seed,

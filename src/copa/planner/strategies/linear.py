@@ -15,6 +15,7 @@ from copa.models import Encoding, LinearModel
 from copa.models.encoding import NotLinearError
 from copa.models.refits.reliability import LEAST_RELIABILITY
 from copa.planner.search.arguments import FoundPlans, FoundRows, Outcome, Regions
+from copa.planner.search.cheapest import Bound, CheapestRow
 from copa.planner.search.nearest import find_nearest_rows
 from copa.planner.search.problem import NO_RULE
 from copa.planner.search.regions import keeping, read_regions, standing_at
@@ -112,6 +113,16 @@ class Linear(Parametric):
         if not self.model.accepts_linearly:
             return None
         return find_intervals(self, applicants, options, request, run, self.floor)
+
+    def cheapest_row(self, applicant: Applicants, level: float, best: float, points: Array, seconds: float) -> Bound:
+        """Bound the cost by a mixed-integer program; acceptance is left out of it where it is not linear."""
+        floor = self.floor if self.model.accepts_linearly else -np.inf
+        b = applicant.reliability
+        if level >= 0.0 and (self.shortage if b is None else self.shortages(b)[0]):
+            return Bound(np.inf)  # nothing is guaranteed of any row
+        goals = Goals(self.parameters, np.array([level]), np.array([floor]), shrinkage=self.shrinkage(b))
+        parts = (applicant.regions, applicant.encoded, applicant.slack, goals.arrays())
+        return CheapestRow(self.linearisation, *parts).solve(best, self.encoded(points), seconds)
 
     def nearest_rows(
         self,

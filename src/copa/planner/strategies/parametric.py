@@ -321,7 +321,7 @@ class Parametric(Strategy):
             raise ValueError("its refits on thirds or halves have other parameters than the model")
         if len(halves) % 2 or (len(halves) == 0) != (content["reliability"] is None):
             raise ValueError("its refits on halves are not pairs, or are missing")
-        space = ActionSpace.build(schema, encoding, read_cost(f"l{content['power']}"), typical)
+        space = ActionSpace.build(schema, encoding, read_cost(settings["cost"]), typical)
         return cls(
             model=linear,
             space=space,

@@ -5,6 +5,7 @@ fitted inside halves of the data, in splits: options are chosen by the search's 
 be, and what the held-out refits of that half say of them is compared with what those of the other half say.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,6 @@ from copa.planner.search.problem import ActionSpace
 from copa.planner.search.regions import read_regions
 from copa.planner.search.rows import make_room, write_rows
 from copa.planner.strategies.applicants import declined_rows
-from copa.planner.strategies.black_box import score_all
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,13 +39,13 @@ def n_sides(n_models: int) -> int:
 
 def measure_reliability(
     model: BlackBox,
-    searching: tuple[BlackBox, ...],
-    judging: tuple[BlackBox, ...],
+    score_searching: Callable[[ReadTable], Array],
+    score_judging: Callable[[ReadTable], Array],
+    n_searching: int,
     space: ActionSpace,
     X: "pd.DataFrame",
     *,
     seed: int,
-    n_jobs: int | None,
 ) -> float:
     """The share of chosen options' scores that models on other rows keep, in (0, 1], see `RefitScores`.
 
@@ -53,27 +53,29 @@ def measure_reliability(
     ----------
     model : BlackBox
         The model in force.
-    searching, judging : tuple of BlackBox
-        Refits that choose and refits that do not; k of either in half k % `n_sides` (see `draw_thirds_in_halves`).
+    score_searching, score_judging : callable
+        Scores of raw rows by refits that choose, and by refits that do not, (K, M); k of either in half k % `n_sides`
+        (see `draw_thirds_in_halves`).
+    n_searching : int
+        Number of the former.
     space : ActionSpace
     X : DataFrame
         The training data.
     seed : int
         Of the rows that are drawn.
-    n_jobs : int or None
     """
     declined = declined_rows(space.schema, model, X, N_APPLICANTS)
     if len(declined) == 0:
         return LEAST  # nothing is known of what a choice is worth
-    people, sides = make_room(space, ReadTable(X.iloc[declined])), n_sides(len(searching))
+    people, sides = make_room(space, ReadTable(X.iloc[declined])), n_sides(n_searching)
     regions = read_regions(space, people)
     owner = np.repeat(np.arange(len(people)), N_ROWS)
     rows = rows_around(space, regions, regions.own, Draws.make(N_ROWS, space, seed))
     table, effort = write_rows(space, people, regions, owner, rows), space.effort(regions.take(owner), rows)
-    scores = score_all(searching, table, n_jobs)
+    scores = score_searching(table)
     chosen = [choose_rows(scores[side::sides], effort, owner) for side in range(sides)]
     met = np.unique(np.concatenate(chosen))
-    judged = score_all(judging, table.take(met), n_jobs)
+    judged = score_judging(table.take(met))
     by_side = [judged[side::sides] for side in range(sides)]
     return compare_halves(by_side, [np.searchsorted(met, rows) for rows in chosen])
 

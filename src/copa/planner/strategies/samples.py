@@ -9,7 +9,7 @@ import numpy.typing as npt
 from copa._core.arrays import Array, Indices
 from copa.data.schema.columns import LazyFrame, Read, ReadTable
 from copa.data.tables.cells import snap
-from copa.models.direct import plain_entries, plain_numbers
+from copa.models.encoder_parts import plain_entries, plain_numbers
 from copa.planner.search.problem import ActionSpace, as_levels
 from copa.planner.search.rows import write_rows, written_numbers
 from copa.planner.strategies.applicants import Applicants

@@ -75,7 +75,7 @@ def test_every_column_has_a_title_and_every_code_its_words(load):
 
 
 def test_words_are_those_of_the_documentation():
-    german, south, student = (load().schema for load in LOADERS)
+    german, south, student = (load().schema for load in (load_german, load_south_german, load_student))
     assert german["savings"].label_of("A63") == "500 to 1000 DM"
     assert german["checking_status"].label_of("A14") == "no checking account"
     assert south["status"].label_of(1) == "no checking account"  # another code than in the uncorrected data

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from copa.data.schema.recognition import special_codes, why_immutable, words_of
+from copa.data.schema.recognition import MOST_TEXTS, many_texts, special_codes, why_immutable, words_of
 
 
 def why(name, values=(1, 2, 1), kind="integer"):
@@ -87,3 +87,13 @@ def test_special_codes_are_few_isolated_and_negative(numbers, codes):
 def test_a_column_that_counts_the_rows_is_no_advice(name):
     assert why_immutable(pd.Series(range(5), name=name), "integer") == "counts the rows"
     assert why_immutable(pd.Series([4, 1, 3, 0, 2], name=name), "integer") == ""
+
+
+def test_texts_are_many_where_no_choice_has_so_many():
+    texts = [f"note {k}" for k in range(MOST_TEXTS + 1)]
+    table = pd.DataFrame(
+        {"note": texts, "name": texts, "job": ["clerk", *texts[1:-1], "clerk"], "income": range(len(texts))}
+    )
+    assert many_texts(table, ["name"]) == {
+        "note": "column 'note' holds 201 different texts in 201 rows, which is no choice between values"
+    }

@@ -1,5 +1,6 @@
 """The compiled search against enumeration: every row that an applicant may take, and every plan of such rows."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -190,6 +191,14 @@ def test_no_more_columns_change_than_the_cap_allows(cases, cap):
 
 def test_a_search_whose_time_is_up_has_no_options(cases):
     answers = cases[0].searcher.plans(cases[0].level, 2, deadline=-1.0)
+    assert {answer.outcome for answer in answers} == {"timed out"}
+    assert all(len(answer.places) == 0 for answer in answers)
+
+
+def test_a_search_that_is_stopped_has_no_options(cases, monkeypatch):
+    stopped = nullcontext(np.ones(1, dtype=np.int64))
+    monkeypatch.setattr("copa.planner.search.run.stopping_at", lambda _: stopped)
+    answers = cases[0].searcher.plans(cases[0].level, 2)
     assert {answer.outcome for answer in answers} == {"timed out"}
     assert all(len(answer.places) == 0 for answer in answers)
 

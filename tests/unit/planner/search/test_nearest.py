@@ -1,5 +1,7 @@
 """The real row nearest to a point, against enumeration."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -108,4 +110,12 @@ def test_where_nothing_is_accepted_no_row_is_found(cases):
 def test_when_the_time_is_up_nothing_is_claimed(cases):
     searcher, i, _, _, targets = next(case for case in cases if case[2].highest >= 0.0)
     answers = searcher.nearest(np.full(len(targets), i), targets, deadline=-1.0)
+    assert {answer.outcome for answer in answers} == {"timed out"}
+
+
+def test_a_search_that_is_stopped_says_so(cases, monkeypatch):
+    searcher, i, _, _, targets = next(case for case in cases if case[2].highest >= 0.0)
+    stopped = nullcontext(np.ones(1, dtype=np.int64))
+    monkeypatch.setattr("copa.planner.search.nearest.stopping_at", lambda _: stopped)
+    answers = searcher.nearest(np.full(len(targets), i), targets)
     assert {answer.outcome for answer in answers} == {"timed out"}

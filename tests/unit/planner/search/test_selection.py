@@ -6,6 +6,10 @@ import numpy as np
 import pytest
 from copa._inner_kernels.search import are_alike, asks_less, choose_plan, group_rows
 
+from copa._kernels import select_options
+from copa.planner.search.arguments import Choice
+from copa.plans.cost import L1, L2, Prices
+
 N_ROWS, N_OPTIONS, WEIGHT = 8, 3, 2.0
 ROUNDING = 1e-9
 
@@ -106,3 +110,63 @@ def test_rows_are_numbered_by_the_columns_that_they_change():
     groups = np.zeros(6, dtype=np.int64)
     group_rows(np.zeros(2), rows, groups)
     assert groups.tolist() == [0, 0, 2, 0, 4, 2]
+
+
+def random_pool(rng, power):
+    """Prices of three numbers and two choices of three levels, and rows of an applicant; no two plans cost the same."""
+    gaps = np.kron(np.eye(3), rng.uniform(0.3, 1.5, (3, 3)))  # levels of a choice are numbered after the three numbers
+    gaps = np.where(np.eye(9) > 0.0, 0.0, gaps + gaps.T)
+    own = np.append(rng.uniform(0.0, 5.0, 3), [4.0, 7.0])
+    rows = np.column_stack([rng.uniform(0.0, 5.0, (12, 3)), rng.integers(3, 6, 12), rng.integers(6, 9, 12)])
+    rows = np.where(rng.random(rows.shape) < 0.6, own, rows)
+    rows = rng.permutation(np.unique(rows[(rows != own).any(axis=1)], axis=0))
+    return Prices(rng.uniform(0.3, 2.0, 3), gaps, rng.uniform(0.1, 0.6, 5), power), own, rows
+
+
+def excluded(alike, own, rows):
+    """Pairs of rows that cannot stand in one plan, (P, P)."""
+    same = rows[:, None] == rows[None]
+    one, other = (rows - own)[:, None, :3], (rows - own)[None, :, :3]
+    asked = [(one == 0.0) | ((one * other > 0.0) & (np.abs(one) <= np.abs(other)))]
+    asked.append((rows == own)[:, None, 3:] | same[..., 3:])
+    less = np.concatenate(asked, axis=2).all(axis=2) & ~same.all(axis=2)
+    return less | less.T | (np.abs(rows[:, None] - rows[None]) <= alike).all(axis=2)
+
+
+def chosen_plainly(cost, prices, alike, own, rows, n_options):
+    """Rows taken greedily, then exchanged one for another while that makes the plan better."""
+    costs, distances = cost.effort(prices, own, rows), cost.distance(prices, rows[:, None], rows[None])
+    apart, changed = ~excluded(alike, own, rows), rows != own
+
+    def allowed(menu):
+        _, with_same_columns = np.unique(changed[menu], axis=0, return_counts=True)
+        return with_same_columns.max() <= 2 and all(apart[i, k] for i, k in combinations(menu, 2))
+
+    def value(menu):
+        return value_of(menu, costs, distances, costs.min())
+
+    menu = [int(costs.argmin())]
+    while len(menu) < n_options and (longer := [[*menu, k] for k in range(len(rows)) if allowed([*menu, k])]):
+        menu = min(longer, key=value)
+    before = None
+    while menu != before:
+        before = menu
+        for j in range(len(menu)):
+            others = [[*menu[:j], k, *menu[j + 1 :]] for k in range(len(rows))]
+            menu = min(filter(allowed, others), key=value)
+    return sorted(menu, key=lambda k: costs[k])
+
+
+@pytest.mark.parametrize("cost", [L1(), L2()], ids=["l1", "l2"])
+def test_the_choice_from_random_rows_is_that_of_the_plain_statement(cost):
+    sizes = []
+    for seed in range(40):
+        rng = np.random.default_rng([31, seed])
+        prices, own, rows = random_pool(rng, 2 if cost.name == "l2" else 1)
+        alike, n_options = np.append(rng.uniform(0.0, 0.4, 3), np.zeros(2)), int(rng.integers(1, 6))
+        chosen, size = np.zeros(n_options, dtype=np.int64), np.zeros(1, dtype=np.int64)
+        level_prices = prices.gaps[own[3:].astype(int)].sum(axis=0)
+        select_options(prices, Choice(own, own[:3], np.zeros(3), level_prices, rows, WEIGHT, alike, chosen, size))
+        assert chosen[: size[0]].tolist() == chosen_plainly(cost, prices, alike, own, rows, n_options)
+        sizes.append(size[0])
+    assert set(sizes) == {1, 2, 3, 4, 5}
