@@ -13,7 +13,7 @@ from sklearn.svm import SVC
 import copa
 from copa.exceptions import InvalidInputError, RetrainingError
 from copa.models.black_box import BlackBox
-from copa.planner import fitting
+from copa.planner import fitting, recourse_planner
 from copa.planner.strategies import black_box, boundary, refitted
 from copa.planner.strategies.boundary import Boundary
 from copa.theory.sets.standard_ball import standard_ball, standard_points
@@ -243,6 +243,7 @@ def test_a_model_that_fails_on_a_row_in_the_search_is_named_as_the_cause(monkeyp
     for name in ("warn_if_weak", "accepted_row"):
         monkeypatch.setattr(fitting, name, lambda *_: None)
     monkeypatch.setattr(refitted, "measure_reliability", lambda *_, **__: 0.9)
+    monkeypatch.setattr(recourse_planner, "try_rows", lambda *_: None)
     table = loans.people(300, 0)
     model = loans.pipeline(Moody(5, random_state=0)).fit(table, loans.outcomes(table))
     people = table[np.abs(model[0].transform(table)[:, 0]) > 0.8].iloc[:5]

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import expit
 
 from copa._core.arrays import Array
 from copa._core.threads import one_thread_no_warnings
@@ -69,6 +68,8 @@ def disagreement(
 
 def chances(read: "TreeEnsembles", rows: "pd.DataFrame", position: int) -> Array:
     """The label's probability by the trees of one model, (N,), neither clipped nor beyond a threshold."""
+    from scipy.special import expit
+
     links = read.links
     one = np.ones(1)
     plain = links._replace(is_probability=one < 0.0, sign=one, limit=one * np.inf, threshold=0.0 * one, tie=0.0 * one)

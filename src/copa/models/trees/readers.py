@@ -11,7 +11,6 @@ from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import logit
 
 from copa.models.trees.nodes import CategorySet, Ensemble, Nodes, NotTreesError, joined
 
@@ -90,6 +89,8 @@ def _boosted(classifier: Any) -> Ensemble:
         raise NotTreesError(f"its loss is {classifier.loss}")
     base = 0.0
     if type(classifier.init_) is DummyClassifier and classifier.init_.strategy == "prior":
+        from scipy.special import logit
+
         base = float(logit(np.clip(classifier.init_.class_prior_[1], CLOSEST, 1.0 - CLOSEST)))
     elif classifier.init_ != "zero":
         raise NotTreesError("it adds trees to another model (init)")

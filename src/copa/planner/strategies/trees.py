@@ -198,6 +198,8 @@ class Trees(Refitted):
     @classmethod
     def unpack_learned(cls, archive: Archive, model: BlackBox) -> dict[str, Any]:
         """The trees, and the reliability."""
+        if any(name.startswith("refits/") for name in archive.members):
+            raise ValueError("it has other refits beside its trees")
         n_searching, n_held_out = read_counts(archive)
         ensembles = TreeEnsembles.unpack(archive.content["trees"], STORED, archive.arrays)
         if len(ensembles) != 1 + n_searching + n_held_out or not set(ensembles.columns) <= set(model.columns):
