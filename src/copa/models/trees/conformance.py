@@ -20,7 +20,7 @@ from copa.models.trees.arrays import LEAF
 if TYPE_CHECKING:
     import pandas as pd
 
-    from copa.models.trees.ensembles import TreeEnsembles
+TreeEnsembles = Any  # of `ensembles`, which imports this module
 
 OF_FIRST, OF_OTHERS = 400, 24  # rows at which the first model is compared, and some of the others
 N_OTHERS = 12  # which are of its kind, fitted with its settings, and read the same way
@@ -29,7 +29,7 @@ UNSEEN = "a value that was never seen"
 
 
 def disagreement(
-    ensembles: "TreeEnsembles", models: Sequence[BlackBox], X: "pd.DataFrame", roundings: Sequence[float]
+    ensembles: TreeEnsembles, models: Sequence[BlackBox], X: "pd.DataFrame", roundings: Sequence[float]
 ) -> str:
     """Say where a model has other probabilities than its trees; "" where none has.
 
@@ -66,7 +66,7 @@ def disagreement(
     return ""
 
 
-def chances(read: "TreeEnsembles", rows: "pd.DataFrame", position: int) -> Array:
+def chances(read: TreeEnsembles, rows: "pd.DataFrame", position: int) -> Array:
     """The label's probability by the trees of one model, (N,), neither clipped nor beyond a threshold."""
     from scipy.special import expit
 
@@ -90,7 +90,7 @@ def _probabilities(model: BlackBox, rows: "pd.DataFrame") -> Array | None:
     return np.asarray(both[:, model.position])
 
 
-def _rows(read: "TreeEnsembles", model: BlackBox, table: ReadTable, n_rows: int, rng: Any) -> "Iterator[pd.DataFrame]":
+def _rows(read: TreeEnsembles, model: BlackBox, table: ReadTable, n_rows: int, rng: Any) -> "Iterator[pd.DataFrame]":
     """Rows of the table, half of their cells at thresholds; such rows with missing cells; and with unseen values."""
     places = rng.integers(len(table), size=n_rows)
     drawn = table.frame[list(model.columns)].iloc[places].reset_index(drop=True)
@@ -105,7 +105,7 @@ def _rows(read: "TreeEnsembles", model: BlackBox, table: ReadTable, n_rows: int,
         yield at_cuts.assign(**{name: _with_unseen(at_cuts[name], rng) for name in values})
 
 
-def _own_cuts(read: "TreeEnsembles", place: int) -> Array:
+def _own_cuts(read: TreeEnsembles, place: int) -> Array:
     """Thresholds of one model in a column."""
     cuts = read.cuts[place]
     if cuts is None:
@@ -115,7 +115,7 @@ def _own_cuts(read: "TreeEnsembles", place: int) -> Array:
     return np.asarray(own[np.isfinite(own)])
 
 
-def _placed(read: "TreeEnsembles", place: int, table: ReadTable, drawn: "pd.DataFrame", rng: Any) -> Any:
+def _placed(read: TreeEnsembles, place: int, table: ReadTable, drawn: "pd.DataFrame", rng: Any) -> Any:
     """Half of a column at thresholds and next to them, or at any of its values; the other half as drawn."""
     name, keep = read.columns[place], rng.random(len(drawn)) < 0.5
     if read.cuts[place] is None:
