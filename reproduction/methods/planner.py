@@ -38,7 +38,7 @@ class Planner:
         points = np.full((len(served), case.settings.n_options, case.encoding.dimension), np.nan)
         chosen = batch.select(served)
         rank = np.concatenate([np.zeros(0, dtype=int), *(np.arange(count) for count in chosen.counts)])
-        points[chosen.owner, rank] = chosen.points
+        points[chosen.owner, rank] = chosen.encoded
         return Plans(served, points, np.full(len(served), seconds), chosen.options)
 
     def batch(self, case: "Case") -> "tuple[PlanBatch, float]":
