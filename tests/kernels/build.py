@@ -26,6 +26,8 @@ FUZZ = (
     "property/test_bounds.py",
     "property/test_irregular_tables.py",
     "oracle/test_menus_against_exhaustive_search.py",
+    "oracle/test_tree_proofs.py",
+    "oracle/test_trees_against_enumeration.py",
 )
 SANITIZED = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
 MEASURED = "-O0 --coverage"
