@@ -10,7 +10,7 @@ import pandas as pd
 
 from copa._core.arrays import Array
 from copa._core.progress import stage
-from copa._core.words import ALREADY_VALID, ERROR, INFEASIBLE, OK
+from copa._core.words import ALREADY_VALID, ERROR, FRAGILE, INFEASIBLE, OK
 from copa.data.schema.columns import ReadTable
 from copa.planner.search.cheapest import CLOSE
 from copa.planner.search.regions import as_written
@@ -49,7 +49,8 @@ class Proofs:
     Attributes
     ----------
     verdict : ndarray of str of shape (N,)
-        "optimal", "bounded", "none exists", "missed", "implausible" or "open"; "" where no plan was sought.
+        "optimal", "bounded", "none exists", "missed", "implausible" or "open"; "" where no plan was sought, or
+        where one is fragile of which nothing was asked option by option.
     cost : ndarray of shape (N,)
         Of the cheapest option that does what was asked for: its effort, and half a unit for each changed column (what
         the search ranks rows by); infinite without one.
@@ -76,29 +77,34 @@ class Proofs:
 
     def to_frame(self) -> Any:
         """Return one line for each applicant."""
-        import pandas as pd
+        return pd.DataFrame({"verdict": self.verdict, "cost": self.cost, "bound": self.bound, "gap": self.gap})
 
-        with np.errstate(invalid="ignore"):
-            gap = np.where(np.isfinite(self.cost), self.cost / self.bound - 1.0, np.nan)
-        return pd.DataFrame({"verdict": self.verdict, "cost": self.cost, "bound": self.bound, "gap": gap})
+    @property
+    def gap(self) -> Array:
+        """Share by which the costs are above their bounds, (N,); infinite above a bound of zero, NaN without a cost."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(np.where(np.isfinite(self.cost), self.cost / self.bound - 1.0, np.nan))
 
     def __repr__(self) -> str:
         counts = Counter(self.verdict[self.verdict != ""].tolist())
         lines = [f"{counts[verdict]} {verdict}: {IN_WORDS[verdict]}" for verdict in IN_WORDS if counts[verdict]]
-        beyond = self.cost[self.verdict == BOUNDED] / self.bound[self.verdict == BOUNDED] - 1.0
-        if len(beyond):
-            lines.append(f"bounded ones cost up to {100.0 * beyond.max():.1f} % more than their bound")
+        gaps = self.gap[(self.verdict == BOUNDED) & (self.bound > 0.0)]
+        if len(gaps):
+            lines.append(f"bounded ones cost up to {100.0 * gaps.max():.1f} % more than their bound")
         return "\n".join(lines) or "nothing to prove: no plan was sought"
 
 
 def prove_plans(strategy: Strategy, batch: PlanBatch, seconds: float) -> Proofs:
     """Prove what can be proven of the plans of a batch, for so many seconds each."""
     n, request = len(batch), batch.request
-    sought = np.flatnonzero(~np.isin(batch.status, (ALREADY_VALID, ERROR)))
+    asks_each = request.guarantee_for != "any" and request.objective == "level"
+    # Where the options are asked for something together, that a plan falls short is no matter of single rows.
+    left_out = (ALREADY_VALID, ERROR) if asks_each else (ALREADY_VALID, ERROR, FRAGILE)
+    sought = np.flatnonzero(~np.isin(batch.status, left_out))
+    strategy = strategy.expecting() if request.expected else strategy
     verdict, cost, bound = np.full(n, "", dtype="<U11"), np.full(n, np.inf), np.full(n, np.nan)
     table = ReadTable(batch.applicants.iloc[sought].reset_index(drop=True))
     applicants = strategy.read_applicants(table, strategy.encode(table))
-    asks_each = request.guarantee_for != "any" and request.objective == "level"
     cheapest, positions = [], []
     with stage("proving", len(sought), "applicants") as advance:
         for k, i in enumerate(sought.tolist()):
@@ -125,8 +131,7 @@ def _options(strategy: Strategy, applicant: Applicants, rows: ReadTable) -> tupl
     """Return what the search ranks options of one applicant by, (M,), and their points, (M, D)."""
     owner, space = np.zeros(len(rows), dtype=np.int64), strategy.space
     regions, values = as_written(space, applicant.regions.take(owner), rows)
-    penalties = np.where(values != regions.own, space.prices.penalties, 0.0).sum(axis=1)
-    return space.effort(regions, values) + penalties, strategy.points(rows.frame, owner, max(len(rows), 1), 1)
+    return space.search_cost(regions, values), strategy.points(rows.frame, owner, max(len(rows), 1), 1)
 
 
 def _written(strategy: Strategy, applicant: Applicants, row: Array, level: float) -> ReadTable | None:

@@ -31,7 +31,6 @@ from copa.planner.representation import planner_html, planner_line
 from copa.planner.served import Served, try_rows, warn_if_out_of_reach
 from copa.planner.settings import Execution, read_time_limit
 from copa.planner.strategies.base import Strategy
-from copa.planner.strategies.refitted import Refitted
 from copa.planner.strategies.weighted import Weighted
 from copa.planner.wishes import Wishes
 from copa.plans import PlanBatch, PlanRequest
@@ -238,7 +237,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
 
     def _try_rows(self, table: "pd.DataFrame") -> Served | None:
         """Say what can be certified, where refits decide it: of a linear model a formula does."""
-        if not isinstance(self.strategy_, Refitted) or read_later_models(self.later_models).expected:
+        if self.strategy_.subject != "scores" or read_later_models(self.later_models).expected:
             return None
         with stage("planning for some declined rows"):
             return try_rows(self.strategy_, table, self._request(), replace(self._execution(), deadline=np.inf))

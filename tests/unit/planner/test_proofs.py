@@ -1,5 +1,7 @@
 """What proofs about plans say, and of whom."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -78,3 +80,25 @@ def test_a_model_that_is_only_queried_is_refused_by_name():
 def test_a_time_limit_that_is_none_is_refused(alone, declined, limit):
     with pytest.raises(InvalidInputError, match="time_limit"):
         alone.prove(alone.plan(declined.head(1)), time_limit=limit)
+
+
+def test_expected_rates_are_proven_by_the_law_that_is_expected(alone, declined):
+    batch = alone.plan(declined.head(8))
+    rates = replace(batch, request=replace(batch.request, expected=True))  # which cheaper rows reach
+    some = batch.status == "ok"
+    guaranteed, expected = alone.prove(batch).bound[some], alone.prove(rates).bound[some]
+    assert len(guaranteed) >= 5
+    assert (expected < 0.95 * guaranteed).all()
+
+
+def test_a_fragile_plan_of_which_nothing_was_asked_option_by_option_is_left_out(alone, declined):
+    asking = alone.with_wishes(copa.Wishes(guarantee=0.9999, guarantee_for="any"))
+    batch = asking.plan(declined.head(6))
+    assert (batch.status == "fragile").any()
+    assert (asking.prove(batch).verdict[batch.status == "fragile"] == "").all()
+
+
+def test_a_bound_of_zero_has_no_share_that_could_be_told():
+    proofs = Proofs(np.array(["bounded"]), np.array([2.0]), np.array([0.0]), None)
+    assert repr(proofs) == "1 bounded: a cheaper row is not ruled out; none is below the bound"
+    assert proofs.to_frame()["gap"].tolist() == [np.inf]

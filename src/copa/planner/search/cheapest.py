@@ -84,11 +84,13 @@ class CheapestRow:
         self._limit_numbers()
         self._limit_changes()
         if np.isfinite(self.goals.floors[0]):
-            self._ask(self.directions @ self.linear.theta, self.goals.floors[0] - self.origin @ self.linear.theta)
+            self._constrain(self.directions @ self.linear.theta, self.goals.floors[0] - self.origin @ self.linear.theta)
         if self.power == 2:
-            self._ask(np.eye(self.at.norm + 1)[self.at.norm] - np.isin(np.arange(self.at.norm + 1), self.at.share), 0.0)
+            self._constrain(
+                np.eye(self.at.norm + 1)[self.at.norm] - np.isin(np.arange(self.at.norm + 1), self.at.share), 0.0
+            )
             for ratio in RATIOS:
-                self._touch_norm(np.full(len(self.prices), ratio), np.flatnonzero(self.prices.any(axis=1)))
+                self._cut_norm(np.full(len(self.prices), ratio), np.flatnonzero(self.prices.any(axis=1)))
 
     def solve(self, best: float, points: Array, seconds: float) -> Bound:
         """Bound the cost of all rows.
@@ -104,7 +106,7 @@ class CheapestRow:
         """
         until, bound = perf_counter() + seconds, Bound(0.0)
         for point in (self.encoded[0], *points):
-            self._touch_level(point)
+            self._cut_level(point)
         for integral in (False, True):  # tangents of the relaxed program cost little
             bound = self._refine(bound.cost, best, until, integral=integral)
             if bound.row is not None or bound.cost >= best * (1.0 - CLOSE):
@@ -120,10 +122,14 @@ class CheapestRow:
             value, before = result.mip_dual_bound if integral else result.fun, cost
             cost = cost if value is None else max(cost, float(value) * (1.0 - SPARE))
             stuck = not integral and before > 0.0 and cost <= before * (1.0 + SPARE)
-            if result.x is None or stuck or not self._touch(result.x):
+            if result.x is None or stuck or not self._add_cuts(result.x):
                 row = self._row(result.x) if integral and result.x is not None else None
-                return Bound(cost, row if row is not None and self.cost(row) <= cost * (1.0 + CLOSE) else None)
+                return Bound(cost, row if row is not None and self._costs_at_most(row, cost) else None)
         return Bound(cost)
+
+    def _costs_at_most(self, row: Array, cost: float) -> bool:
+        """Return whether a row (F,) is as cheap as a cost, but for what counts as none."""
+        return bool(self.linear.space.search_cost(self.regions, row[None])[0] <= cost * (1.0 + CLOSE))
 
     def _run(self, seconds: float, *, integral: bool) -> OptimizeResult:
         """Solve the program with the tangents so far."""
@@ -137,11 +143,6 @@ class CheapestRow:
         limits = {"time_limit": max(seconds, 1e-3), "mip_rel_gap": 0.5 * CLOSE}
         rows = LinearConstraint(matrix / sizes[:, None], least / sizes - SPARE, np.inf)
         return milp(self._objective, integrality=whole, bounds=Bounds(lower, upper), constraints=rows, options=limits)
-
-    def cost(self, row: Array) -> float:
-        """What the search ranks a row (F,) by: its effort, and what each changed column counts."""
-        penalties = self.linear.space.prices.penalties[row != self.regions.own[0]].sum()
-        return float(self.linear.space.effort(self.regions, row[None])[0] + penalties)
 
     @cached_property
     def at(self) -> Variables:
@@ -240,7 +241,7 @@ class CheapestRow:
         offsets: Array = self.units * self.bases - self.regions.reference[0]
         return offsets
 
-    def _ask(self, coefficients: Array, least: float) -> None:
+    def _constrain(self, coefficients: Array, least: float) -> None:
         """Add a constraint: coefficients @ variables >= least."""
         self._constraints.append((coefficients, least))
 
@@ -263,35 +264,35 @@ class CheapestRow:
             *self._sums((at.way, ones), (at.moved, -self.units), (at.changes, -start)),
             *self._sums((at.way, ones), (at.moved, self.units), (at.changes, start)),
         ):
-            self._ask(coefficients, 0.0)
+            self._constrain(coefficients, 0.0)
 
     def _limit_changes(self) -> None:
         """Take one level of each column, change no more columns than the cap, and keep the rules."""
         space, n, at = self.linear.space, len(self.steps), self.at
         for f, _ in space.level_columns:
             one = np.isin(np.arange(at.norm + 1), at.level[space.levels(f) - n]).astype(np.float64)
-            self._ask(one, 1.0)
-            self._ask(-one, -1.0)
+            self._constrain(one, 1.0)
+            self._constrain(-one, -1.0)
         stays = np.zeros(at.norm + 1)
         stays[at.changes], stays[self.own_levels] = -1.0, 1.0
-        self._ask(stays, len(self.own_levels) - space.cap)
+        self._constrain(stays, len(self.own_levels) - space.cap)
         numbers = self._sums((at.moved, self.units), (at.changes, self.units * self.bases - self.regions.own[0, :n]))
         for share, slack in zip(space.rule_shares, self.slack[0], strict=True):
             if slack < NO_RULE:
                 taken = share[:n] @ numbers
                 taken[at.level] = share[n:]
-                self._ask(-taken, -slack - taken[self.own_levels].sum())
+                self._constrain(-taken, -slack - taken[self.own_levels].sum())
 
-    def _touch(self, solution: Array) -> bool:
+    def _add_cuts(self, solution: Array) -> bool:
         """Add the tangents that a solution breaks, and return whether there is one."""
         before = len(self._constraints)
-        self._touch_level(self.origin + solution @ self.directions, 10.0 * SPARE)
+        self._cut_level(self.origin + solution @ self.directions, 10.0 * SPARE)
         if self.power == 2 and (norm := solution[self.at.norm]) > 0.0:
             ratios = (self.prices @ solution) / norm
-            self._touch_norm(ratios, np.flatnonzero(ratios**2 > solution[self.at.share] / norm + 0.1 * CLOSE))
+            self._cut_norm(ratios, np.flatnonzero(ratios**2 > solution[self.at.share] / norm + 0.1 * CLOSE))
         return len(self._constraints) > before
 
-    def _touch_norm(self, ratios: Array, some: Places) -> None:
+    def _cut_norm(self, ratios: Array, some: Places) -> None:
         """Add tangents of the shares of some prices where these are in a ratio (A,) to the norm.
 
         A price p has the share p^2 / norm, which is at least 2 r p - r^2 norm, and the shares add up to the norm.
@@ -300,9 +301,9 @@ class CheapestRow:
             coefficients = -2.0 * ratios[k] * self.prices[k]
             coefficients[self.at.share[k]] += 1.0
             coefficients[self.at.norm] += ratios[k] ** 2
-            self._ask(coefficients, 0.0)
+            self._constrain(coefficients, 0.0)
 
-    def _touch_level(self, point: Array, tolerance: float = -np.inf) -> None:
+    def _cut_level(self, point: Array, tolerance: float = -np.inf) -> None:
         """Add the tangent of the level's cone at an encoded row (D,), if that breaks it by more than the tolerance."""
         a, b, c = float(self.goals.a[0]), float(self.goals.b[0]), float(self.goals.c[0]) * self.goals.radius
         spread, reach = (np.sqrt(max(float(point @ s @ point), 0.0)) for s in (self.linear.cov, self.linear.drift))
@@ -315,7 +316,7 @@ class CheapestRow:
             normal = normal - c * (self.linear.drift @ point) / reach
         coefficients = self.directions @ normal
         if point @ normal < -tolerance * max(np.abs(coefficients).max(), 1e-300):
-            self._ask(coefficients, -float(self.origin @ normal))
+            self._constrain(coefficients, -float(self.origin @ normal))
 
     def _row(self, solution: Array) -> Array:
         """A solution as a row of the search, (F,)."""

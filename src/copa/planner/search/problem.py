@@ -140,6 +140,11 @@ class ActionSpace:
         total: Array = (steps**self.prices.power).sum(axis=1) + levels.sum(axis=1)
         return np.sqrt(total) if self.prices.power == 2 else total
 
+    def search_cost(self, regions: Regions, rows: Array) -> Array:
+        """Effort of rows (M, F), and what each changed column counts: what the search ranks them by, (M,)."""
+        penalties = np.where(rows != regions.own, self.prices.penalties, 0.0).sum(axis=1)
+        return np.asarray(self.effort(regions, rows) + penalties)
+
     def change_efforts(self, regions: Regions, rows: Array) -> Array:
         """Effort of each column's change by itself, (M, F): they add up to that of the row, or their squares do."""
         levels = self._level_prices(regions, rows)

@@ -38,7 +38,7 @@ def number_cells(space: ActionSpace, ensembles: TreeEnsembles, precisions: tuple
     tested = _tested_cuts(ensembles)
     cells = {}
     for feature, precision in zip(space.numeric, precisions, strict=True):
-        place = _place(ensembles, feature)
+        place = place_of(ensembles, feature)
         cuts = ensembles.cuts[place] if place >= 0 else None
         if place < 0:
             cells[feature.name] = np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.int32)
@@ -49,7 +49,7 @@ def number_cells(space: ActionSpace, ensembles: TreeEnsembles, precisions: tuple
     return cells
 
 
-def _place(ensembles: TreeEnsembles, feature: Feature) -> int:
+def place_of(ensembles: TreeEnsembles, feature: Feature) -> int:
     """Place of a column among those that the trees test; -1 for none."""
     return ensembles.columns.index(feature.name) if feature.name in ensembles.columns else -1
 
@@ -131,11 +131,11 @@ def read_cells(
         if feature.is_numeric:
             parts.append(of_numbers[feature.name])
         else:
-            codes = _of_levels(space, f, ensembles, _place(ensembles, feature), applicants)
+            codes = _of_levels(space, f, ensembles, place_of(ensembles, feature), applicants)
             parts.append((np.zeros(len(codes)), np.zeros(len(codes)), codes))
     least, greatest, codes = (np.concatenate([part[k] for part in parts] or [np.zeros(0)]) for k in range(3))
     return Cells(
-        np.array([_place(ensembles, feature) for feature in space.columns], dtype=np.int64),
+        np.array([place_of(ensembles, feature) for feature in space.columns], dtype=np.int64),
         np.cumsum([0, *(len(part[2]) for part in parts)]).astype(np.int64),
         least,
         greatest,

@@ -26,7 +26,7 @@ from copa.planner.search.tree_arguments import (
     TreeRequirement,
     TreeSettings,
 )
-from copa.planner.search.tree_cells import CellsOfColumn, number_cells, read_cells
+from copa.planner.search.tree_cells import CellsOfColumn, number_cells, place_of, read_cells
 from copa.theory.sets.ambiguity import AmbiguitySet
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class TreeSearcher:
         cells, regions, n = self._number_cells(applicants), applicants.regions.take(owner), len(space.numeric)
         least, most = values[:, :n].copy(), values[:, :n].copy()
         for f, feature in enumerate(space.numeric):
-            place = self.ensembles.columns.index(feature.name) if feature.name in self.ensembles.columns else -1
+            place = place_of(self.ensembles, feature)
             if feature.name in space.ruled or (place >= 0 and self.ensembles.cuts[place] is None):
                 continue  # a combination could break the rule; a number that is read as a value stands alone
             least[:, f], most[:, f] = regions.lower[:, f], regions.upper[:, f]
